@@ -1,4 +1,4 @@
-"""Values <-> JSON, once, for store, command line and export alike: UTF-8, compact, construction order, no NaN."""
+"""Values <-> JSON for store, command line and export: UTF-8, compact, construction order, no NaN."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from recto.errors import Invalid
 
 Json = Any
 _ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
-# made once: json.dumps with arguments makes a new encoder at every call
+# json.dumps with arguments makes a new encoder at every call
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -34,20 +34,19 @@ def loads(text: str | bytes) -> Json:
 
 @cache
 def defaults_of(kind: type[Struct]) -> dict[str, Any]:
-    """The fields of a kind of value and their defaults; NODEFAULT for a field that has none, or a new one each time."""
+    """The fields of a struct and their defaults; NODEFAULT for a field without one, or with a factory."""
     names, defaults = kind.__struct_fields__, kind.__struct_defaults__
     required = [NODEFAULT] * (len(names) - len(defaults))
     return dict(zip(names, (*required, *defaults), strict=True))
 
 
 def without_defaults(value: Struct) -> dict[str, Json]:
-    """The fields that differ from their defaults."""
     given = ((name, getattr(value, name), default) for name, default in defaults_of(type(value)).items())
     return {name: own for name, own, default in given if own != default}
 
 
 def block_to_json(block: Block) -> dict[str, Json]:
-    """The block's fields that say something; defaults are left out."""
+    """The block's fields, without defaults."""
     out: dict[str, Json] = {"type": block.type}
     for name, default in defaults_of(type(block)).items():
         value = getattr(block, name)
@@ -65,7 +64,7 @@ def fields_to_json(value: object, *names: str) -> dict[str, Json]:
 
 
 def value_to_json(value: object) -> Json:
-    """By its own `to_json` where it has one."""
+    """Use the value's own `to_json` if it has one."""
     if isinstance(value, tuple | list):
         return [value_to_json(each) for each in value]
     if isinstance(value, Block):
@@ -74,7 +73,7 @@ def value_to_json(value: object) -> Json:
 
 
 def _plain(value: object) -> Json:
-    """In a tuple of a block: texts, ranges, attachments, or references and quotes, whose defaults are left out."""
+    """Encode the items of a block's tuple: texts, ranges, attachments, or references and quotes without defaults."""
     if isinstance(value, File | Image):
         return block_to_json(value)
     if isinstance(value, MessageRange):
@@ -85,7 +84,7 @@ def _plain(value: object) -> Json:
 
 
 def block_from_json(data: dict[str, Json]) -> Block:
-    """Fields of a later version are passed over."""
+    """Ignores fields of a later version."""
     kind = BLOCKS.get(data.get("type", ""))
     if kind is None:
         raise Invalid(f"unknown block type {data.get('type')!r}; known are {', '.join(BLOCKS)}", value=data.get("type"))
@@ -111,7 +110,7 @@ def blocks_from_json(text: str) -> tuple[Block, ...]:
 
 
 def message_to_json(message: Message, *, active: bool) -> dict[str, Json]:
-    """The message for other programs; `active` says whether it is in the view now."""
+    """The message for other programs; `active` means that it is in the view."""
     tokens = message.tokens
     blocks = zip(message.blocks, message.block_tokens, strict=True)
     return {
@@ -138,7 +137,6 @@ def conversation_to_json(conversation: Conversation) -> dict[str, Json]:
 
 
 def ids_in(value: Json) -> set[str]:
-    """All ids in the texts and keys of a JSON value."""
     if isinstance(value, str):
         return set(_ID.findall(value))
     if isinstance(value, Mapping):
@@ -147,7 +145,7 @@ def ids_in(value: Json) -> set[str]:
 
 
 def with_ids(value: Json, renamed: Callable[[str], str]) -> Json:
-    """The same JSON value with other ids, or with what people see in place of them."""
+    """The same JSON value with other ids, or with readable replacements."""
     if isinstance(value, str):
         return _ID.sub(lambda found: renamed(found[0]), value)
     if isinstance(value, Mapping):

@@ -41,7 +41,7 @@ def test_notes_that_are_used_often_are_listed_and_one_that_is_gone_is_told(run: 
     assert str(notes.resolve()) in run("memory", "show", "1")
     (notes / "Tides.md").unlink()
     for command in (("list",), ("search", "water in the harbour"), ("show", "1")):
-        assert "the note is not there" in run("memory", *command)
+        assert "the note no longer exists" in run("memory", *command)
 
 
 def test_facts_go_into_a_file_and_come_back(run: Run, tmp_path: Path) -> None:
@@ -60,11 +60,11 @@ def test_facts_go_into_a_file_and_come_back(run: Run, tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("a.json", "{", "is not valid JSON"),
-        ("a.json", "7", "holds no list of facts"),
+        ("a.json", "7", "does not contain a list of facts"),
         ("a.json", '[{"x": 1}]', "fact 1 has no text"),
         ("a.json", '["ok", ""]', "fact 2: a fact needs a text"),
-        ("a.json", '{"format": "recto-facts", "version": 9, "facts": []}', "newer version"),
-        ("a.md", "# Only a heading\n", "holds no facts"),
+        ("a.json", '{"format": "recto-facts", "version": 9, "facts": []}', "newer Recto"),
+        ("a.md", "# Only a heading\n", "contains no facts"),
         ("a.md", "- " + "x" * 3000, "line 1: a fact is a statement of at most 2,000 characters"),
     ],
 )

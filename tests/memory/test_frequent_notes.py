@@ -145,7 +145,7 @@ def test_a_model_that_cannot_read_it_is_not(desk: Open, script: Script, vault: P
     assert "its vault is not the one of this conversation" in _passed(desk(script(OK)), question)
     assert "the note itself is in the window" in _passed(first, f"{question} See [[Budget]].")
     (vault / "Budget.md").unlink()
-    assert "the note is not there" in _passed(desk(script(OK), vault=vault), question)
+    assert "the note no longer exists" in _passed(desk(script(OK), vault=vault), question)
 
 
 def test_it_is_suggested_before_others(desk: Open, script: Script, vault: Path) -> None:
@@ -174,6 +174,6 @@ def test_a_vault_that_is_gone_is_told(desk: Open, script: Script, vault: Path) -
     (fact,) = caught_up(at)
     assert at.facts.missing(fact) == ""
     (vault / "Budget.md").unlink()
-    assert at.facts.missing(fact) == "the note is not there"
+    assert at.facts.missing(fact) == "the note no longer exists"
     shutil.rmtree(vault)
-    assert at.facts.missing(fact) == f"the vault {vault.resolve()} is not there"
+    assert at.facts.missing(fact) == f"the vault {vault.resolve()} no longer exists"

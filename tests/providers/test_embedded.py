@@ -186,7 +186,7 @@ def test_without_extras_everything_else_works(tmp_path: Path) -> None:
     assert bare("ask", "-m", f"scripted:{script}", "What is the boat called?").stdout == "She is called Sorrel.\n"
     found = bare("conversations", "search", "boat")
     assert "boat" in found.stdout
-    assert "words alone" in found.stderr
+    assert "words only" in found.stderr
     assert bare("request", "verify", "--all").stdout.startswith("ok ")
 
 

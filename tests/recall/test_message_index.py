@@ -430,7 +430,7 @@ def test_an_embedder_that_cannot_be_had_leaves_words_and_a_note(boxed: Callable[
     say(at, MAST)
     found = at.search("mast")
     assert texts(found) == [MAST]
-    assert "words alone" in found.note
+    assert "words only" in found.note
     assert at.index(vectors=True).embedder is None
 
 

@@ -216,7 +216,7 @@ def test_closing_leaves_a_request_its_answer_and_no_connection(server: Server, e
             says({"error": {"message": "Incorrect key s3cret-key"}}, 401),
             r"check the key in BOX_API_KEY: Incorrect key \*\*\*",
         ),
-        (says({"error": "model not found"}, 404), "makes no vectors with m:v2; check its name: model not found"),
+        (says({"error": "model not found"}, 404), "has no embedding model m:v2; check its name: model not found"),
         (says({"detail": "no"}, 400), "refused the request with status 400: no"),
         ((200, {}, b"<html>Welcome</html>"), "did not answer with vectors; check its address"),
         ((418, {}, b"<html>tea</html>"), r"refused the request with status 418\."),

@@ -156,7 +156,7 @@ def test_a_failing_embedder_is_reported_even_with_nothing_to_compare(tmp_path: P
     found = meaning.nearest("mast", index.partition("a"))()
     assert not found.similarity
     assert str(error) in found.warning
-    assert "words alone" in found.warning
+    assert "words only" in found.warning
     assert meaning.make_batch() == 0
 
 

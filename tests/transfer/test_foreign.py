@@ -392,7 +392,7 @@ def test_another_sqlite_file_is_refused(store: Store, tmp_path: Path) -> None:
         db.execute("CREATE TABLE birds (name TEXT)")
 
     file = logs(tmp_path, fill)
-    with pytest.raises(Invalid, match="not the log of llm"):
+    with pytest.raises(Invalid, match="not a log of llm"):
         bring(store, file)
 
 
@@ -470,11 +470,11 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "garbage": ("\x00\x01garbage", "there should be JSON, and there is binary data"),
     "words": ("hello there", "conversations.json: there should be JSON, and there is “hello there”"),
     "a number": ("[1, 2]", "item 1: there should be JSON, and there is “1, 2]”"),
-    "another list": ('[{"a": 1}]', "is in no format that is known"),
-    "an empty list": ("[]", "is in no format that is known"),
-    "cut in an item": (json.dumps(samples.claude())[:700], "has no end, so the file was cut off"),
-    "cut in a text": ('[{"role": "user", "content": "half', "has no end, so the file was cut off"),
-    "cut between items": ('[{"role": "user", "content": "a"},', "the list has no end, so the file was cut off"),
+    "another list": ('[{"a": 1}]', "has an unknown format"),
+    "an empty list": ("[]", "has an unknown format"),
+    "cut in an item": (json.dumps(samples.claude())[:700], "does not end, so the file was cut off"),
+    "cut in a text": ('[{"role": "user", "content": "half', "does not end, so the file was cut off"),
+    "cut between items": ('[{"role": "user", "content": "a"},', "the list does not end, so the file was cut off"),
     "bad JSON": ('[{"role": "user", "content": }]', "message 1: it is not valid JSON (expecting value) near “"),
     "bad JSON in a conversation": (
         '[{"title": "Apples", "mapping": {}},\n{"title": "Pears",\n"mapping" {}}]',
@@ -482,9 +482,9 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "cut in a conversation": (
         '[{"title": "Apples", "mapping": {}}, {"title": "Pears", "mapping": {',
-        "conversation 2 (“Pears”): it has no end, so the file was cut off",
+        "conversation 2 (“Pears”): it does not end, so the file was cut off",
     ),
-    "something after": ('[{"role": "user", "content": "a"}] {"b": 1}', "nothing should follow here"),
+    "something after": ('[{"role": "user", "content": "a"}] {"b": 1}', "unexpected text after the end"),
     "deep": ('[{"role": "user", "content": ' + "[" * 50_000 + "]" * 50_000 + "}]", "nested too deeply"),
     "an unknown role": ('[{"role": "boss", "content": "a"}]', "message 1: the role 'boss' is unknown"),
     "no role": ('{"messages": [{"content": "a"}]}', "message 1: it has no role"),
@@ -508,7 +508,7 @@ def test_what_is_wrong_is_told_in_one_sentence(store: Store, write: Write, what:
 def test_a_circle_of_parents_is_refused(store: Store, write: Write) -> None:
     talks = samples.chatgpt()
     talks[1]["mapping"]["ask"]["parent"] = "answer"
-    with pytest.raises(Invalid, match=r"conversation 2 \(“Old boats”\): the message \w+ comes before itself"):
+    with pytest.raises(Invalid, match=r"conversation 2 \(“Old boats”\): the message \w+ is its own ancestor"):
         bring(store, write(talks))
     assert store.copies.ids() == []
 
@@ -554,7 +554,7 @@ def test_a_zip_that_is_cut_off_damaged_or_of_something_else_is_refused(store: St
         bring(store, file)
     with zipfile.ZipFile(file, "w") as made:
         made.writestr("photo.png", DOT)
-    with pytest.raises(Invalid, match=r"holds no conversations\.json"):
+    with pytest.raises(Invalid, match=r"contains no conversations\.json"):
         bring(store, file)
 
 
@@ -574,7 +574,7 @@ def test_texts_that_cannot_be_stored_are_repaired(store: Store, write: Write, tm
 def test_the_format_can_be_named(store: Store, write: Write) -> None:
     with pytest.raises(Invalid, match="no conversationId"):
         bring(store, write(samples.message_list()), "librechat")
-    with pytest.raises(Invalid, match="not the first line of an export of Recto"):
+    with pytest.raises(Invalid, match="not the first line of a Recto export"):
         bring(store, write(samples.message_list()), "recto")
     with pytest.raises(Invalid, match="cannot be read"):
         bring(store, write(samples.message_list()), "llm")

@@ -184,7 +184,7 @@ def test_rights_that_a_conversation_brings_along_are_told(store: Store, other: S
     file = tmp_path / "out.jsonl"
     file.write_bytes(export(store))
     assert bring(other, file).conversations[0].notes == (
-        "these tools run in it without asking, if they are what was allowed there: shell/run",
+        "these tools run in it without asking, if unchanged since they were allowed: shell/run",
         "its messages are sent with notes of /home/someone/notes",
     )
 
@@ -216,7 +216,7 @@ def test_another_conversation_with_the_same_id_is_refused_or_kept_apart(store: S
     file.write_bytes(export(store))
     head = store.tree.conversation(home).head
     store.tree.append(home, Message(new_id(), "user", (Text("three"),), head))
-    with pytest.raises(Invalid, match=r"out\.jsonl, line 2: conversation #1 of the store has the same id"):
+    with pytest.raises(Invalid, match=r"out\.jsonl, line 2: conversation #1 in the store has the same id"):
         bring(store, file)
     (done,) = bring(store, file, as_new=True).conversations
     assert (done.outcome, done.messages) == ("kept apart", 2)
@@ -266,7 +266,10 @@ def changed(number: int, **fields: Any) -> Callable[[list[bytes]], list[bytes]]:
 
 
 DAMAGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
-    "cut within a line": (lambda lines: [*lines[:3], lines[3][:40]], "line 4: it has no end, so the file was cut off"),
+    "cut within a line": (
+        lambda lines: [*lines[:3], lines[3][:40]],
+        "line 4: it does not end, so the file was cut off",
+    ),
     "cut after a line": (lambda lines: lines[:4], "after line 4: the file ends here; the end of the conversation of"),
     "cut before a conversation": (
         lambda lines: [lines[0].replace(b":1}", b":2}"), *lines[1:]],
@@ -274,7 +277,7 @@ DAMAGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
     ),
     "cut in the second of two": (
         lambda lines: [lines[0].replace(b":1}", b":2}"), *lines[1:], lines[1][:-9]],
-        "line 6: it has no end, so the file was cut off",
+        "line 6: it does not end, so the file was cut off",
     ),
     "more than it says": (lambda lines: [*lines, lines[1]], "line 6: there are more conversations"),
     "a changed letter": (
@@ -301,7 +304,7 @@ DAMAGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
         changed(5, messages=7, sha256=None),
         "line 5: there are 2 messages and 0 requests, and it says 7",
     ),
-    "a NUL": (changed(3, model="a\0b"), "line 3: it holds the character NUL"),
+    "a NUL": (changed(3, model="a\0b"), "line 3: it contains the character NUL"),
     "no JSON": (lambda lines: [*lines[:2], b"oh no\n", *lines[2:]], "line 3: JSON is malformed"),
     "deep": (lambda lines: [*lines[:2], b"[" * 100_000 + b"\n", *lines[2:]], "line 3: "),
     "too deep": (
@@ -312,7 +315,7 @@ DAMAGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
         lambda lines: [*lines[:3], lines[1], *lines[3:]],
         "line 4: the conversation of line 2 has",
     ),
-    "no conversation": (lambda lines: [lines[0], *lines[2:]], "line 2: conversation 1 of 1 should begin here"),
+    "no conversation": (lambda lines: [lines[0], *lines[2:]], "line 2: expected conversation 1 of 1 here"),
     "a wrong hash": (
         lambda lines: [*lines[:2], b'{"type":"blob","sha256":"' + HASH.encode() + b'","text":"x"}\n', *lines[2:]],
         "line 3: its content does not have this hash - at `$.sha256`",

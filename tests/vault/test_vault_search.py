@@ -199,7 +199,7 @@ def test_without_an_embedder_only_words_are_searched_with_a_warning(root: Path, 
     library = VaultSearch(vault, tmp_path / "s.db", missing)
     found = library.find_documents("shellfish")
     assert found.hits[0].path == "people/Oskar.md"
-    assert found.warning == "The extra is not installed: words alone are searched"
+    assert found.warning == "The extra is not installed: searching by words only"
     assert library.status.embedder is None
     library.close()
     vault.close()

@@ -1,1 +1,1 @@
-"""Blocks, messages and conversations. Values only; no I/O, no tokens, no providers."""
+"""Blocks, messages and conversations. Values only: no I/O, no tokens, no providers."""

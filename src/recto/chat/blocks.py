@@ -1,6 +1,6 @@
 """Blocks: the parts of a message. A block keeps verbatim what a provider needs back: ids, raw arguments, signatures.
 
-DocumentReference: a document that a message names or that a reply was made with.
+DocumentReference: a document named by a message or used for a reply.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,47 +12,47 @@ ReferenceType = Literal["direct", "search"]
 UNREADABLE = "this document could not be read"
 """Shown in place of a summary."""
 REFUSED = "refused: "
-"""How a summary begins that says why a document was not read, although it may be there."""
+"""Begins a summary that says why a document, which may exist, was not read."""
 
 
 class DocumentReference(Struct, frozen=True, forbid_unknown_fields=True):
-    """A reference is `direct` when a person named the document, `search` when a tool read or found it."""
+    """A reference is `direct` if a person named the document, `search` if a tool read or found it."""
 
     wikilink: str
     relative_path: str | None
-    """None when the link is broken, or the document was refused."""
+    """None if the link is broken or the document was refused."""
     reference_type: ReferenceType = "direct"
     summary: str | None = None
-    """One line about the document as it was at the time of the reference."""
+    """One line about the document as it was when referenced."""
     context_snippet: str | None = None
 
     @property
     def problem(self) -> str:
-        """Why there is no document to read; empty where there is one."""
+        """Why there is no document to read; empty if there is one."""
         if self.relative_path is None:
             return self.summary or "not found"
         return "could not be read" if self.summary == UNREADABLE else ""
 
 
 class Quote(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a note says about a message, word for word but for its Markdown."""
+    """A note's statement about a message, verbatim except for Markdown."""
 
     wikilink: str
     relative_path: str
     heading: str
-    """The nearest heading above it; empty above the first one."""
+    """The nearest heading above it, if any."""
     line: int
     sentence: str
     """The sentence, list item or table row that answers."""
     more: str = ""
-    """What follows it in its paragraph."""
+    """The rest of its paragraph."""
 
 
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
 def unique_references(references: Iterable[DocumentReference]) -> tuple[DocumentReference, ...]:
-    """Keeps one reference per document: the first, or a direct one before one by search. Broken links count by name."""
+    """Keep one reference per document: the first, but direct ones before search. Broken links count by name."""
     found: dict[tuple[str, str], DocumentReference] = {}
     for reference in references:
         key = ("path", reference.relative_path) if reference.relative_path else ("broken", reference.wikilink)
@@ -63,11 +63,11 @@ def unique_references(references: Iterable[DocumentReference]) -> tuple[Document
 
 
 def reference_list(references: Sequence[DocumentReference], reader: str) -> str:
-    """The list that the model reads after the user's text; `reader` is the name of the tool that reads a document."""
+    """The list that the model reads after the user's text; `reader` is the tool that reads a document."""
     if not references:
         return ""
     lines = ["[Documents this message refers to:", *map(_line, references)]
-    # a document included by its path may be outside the folder that the tool reads
+    # a document included by its path may be outside the tool's folder
     if any(reference.relative_path and not reference.wikilink.startswith("@") for reference in references):
         lines.append(f"{reader} reads them.")
     return "\n".join(lines) + "]"
@@ -76,21 +76,19 @@ def reference_list(references: Sequence[DocumentReference], reader: str) -> str:
 def _line(reference: DocumentReference) -> str:
     if reference.relative_path is None:
         return f"- {reference.wikilink}: {reference.problem.translate(_NO_BRACKETS)}"
-    # a summary with a closing bracket would end the list, and its rest would read as the user's text
+    # a closing bracket in a summary would end the list, and the rest would read as the user's text
     about = f": {reference.summary.translate(_NO_BRACKETS)}" if reference.summary else ""
     return f"- {reference.wikilink} ({reference.relative_path}){about}"
 
 
 class Made(Struct, frozen=True, forbid_unknown_fields=True):
-    """The provider and model that made a block, and how long it took."""
-
     provider: str
     model: str
     duration_s: float | None = None
 
 
 class BlockBase(Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
-    """A block in JSON has the field `type` first."""
+    """In JSON, a block begins with the field `type`."""
 
     @property
     def type(self) -> str:
@@ -112,7 +110,7 @@ class Thinking(BlockBase, tag="thinking", frozen=True):
 
 
 class ToolCall(BlockBase, tag="tool_call", frozen=True):
-    """`arguments` is the raw JSON text as the model wrote it, valid or not."""
+    """`arguments` is the raw JSON text as written by the model, valid or not."""
 
     id: str
     name: str
@@ -124,22 +122,21 @@ class ToolResult(BlockBase, tag="tool_result", frozen=True):
     call_id: str
     name: str
     text: str
-    """The text that the model reads."""
     is_error: bool = False
     approval: str = ""
-    """The user's answer where the tool needed approval: allowed, always, denied or unanswered; `changed` where nobody
-    could be asked about a tool that is not what was allowed, `forbidden` where a setting denies the tool."""
+    """The user's answer if the tool needed approval: allowed, always, denied or unanswered; `changed` if nobody could
+    be asked about a tool that differs from the one allowed, `forbidden` if a setting denies the tool."""
     whole: str = ""
-    """The sha256 of the full text in the store, where `text` is only its beginning."""
+    """The sha256 of the full text in the store, if `text` is only its beginning."""
     media: tuple[str, ...] = ()
     """Media of the result that the store holds, as `image/png SHA256`."""
     made: Made | None = None
     attachments: "tuple[Image | File, ...]" = ()
-    """Images and files of the result as data, which a wire format can send."""
+    """Images and files of the result as data, for wire formats that can send them."""
 
 
 class File(BlockBase, tag="file", frozen=True):
-    """A file attached to a message: its text, or its bytes (`base64`) or `url` where the model reads files itself."""
+    """A file attached to a message: its text, or its bytes (`base64`) or `url` for models that read files."""
 
     name: str
     text: str
@@ -148,11 +145,11 @@ class File(BlockBase, tag="file", frozen=True):
     base64: str = ""
     url: str = ""
     sha256: str = ""
-    """The hash of the bytes in the store; `base64` is then filled in when the file is sent."""
+    """The hash of the bytes in the store, which fill `base64` when the file is sent."""
 
 
 class Image(BlockBase, tag="image", frozen=True):
-    """An image: bytes in `base64`, bytes in the store by `sha256`, or a `url` that the provider fetches."""
+    """An image: bytes in `base64`, bytes in the store by `sha256`, or a `url` for the provider to fetch."""
 
     media_type: str
     base64: str = ""
@@ -163,20 +160,19 @@ class Image(BlockBase, tag="image", frozen=True):
 
 
 class References(BlockBase, tag="document_references", frozen=True):
-    """The documents that a message refers to. `told` is the text about them that the model reads; later windows repeat
-    it unchanged. The user's own text is never edited."""
+    """The documents that a message refers to. `told` is the text about them that the model reads, repeated unchanged
+    in later windows. The user's own text is never edited."""
 
     references: tuple[DocumentReference, ...] = ()
     told: str = ""
     vault: str = ""
-    """The folder that the paths are relative to."""
     made: Made | None = None
     quotes: tuple[Quote, ...] = ()
-    """Of a reply: what the documents say that it was made with."""
+    """In a reply: what the documents used for it say."""
 
 
 class MessageRange(NamedTuple):
-    """Consecutive messages of a path by their numbers, both ends included. JSON writes it as `[first, last]`."""
+    """Consecutive messages of a path by number, both ends included; `[first, last]` in JSON."""
 
     first: int
     last: int
@@ -189,10 +185,9 @@ class MessageRange(NamedTuple):
 class Compaction(BlockBase, tag="context_compaction", frozen=True):
     """A compaction of root..`last`. Nothing else changes the stable part of the window.
 
-    `last` is None when nothing is covered (only pins or excerpts, or a compaction that was undone). `lifted` are
-    covered messages that are still sent verbatim, in order of time. `pinned` are messages that every later Compaction
-    has to lift, whether they are covered yet or not. `excerpts` maps a message (or `message/call` for a tool result)
-    to the shorter text that is sent in its place.
+    `last` is None if nothing is covered (only pins or excerpts, or an undone compaction). `lifted` are covered messages
+    still sent verbatim, in order of time. `pinned` are messages that every later Compaction must lift, covered yet or
+    not. `excerpts` maps a message (or `message/call` for a tool result) to the shorter text sent in its place.
     """
 
     compaction_number: int
@@ -203,45 +198,44 @@ class Compaction(BlockBase, tag="context_compaction", frozen=True):
     context_size_before: int
     context_size_after: int
     made_by: str
-    """How the summary was made: model, extractive, truncated, user; discard and clear write none."""
+    """The author of the summary: a model, extractive, truncated or user; discard and clear write none."""
     because: str
     lifted: tuple[str, ...] = ()
     excerpts: dict[str, str] = field(default_factory=dict)
     checks: dict[str, int] = field(default_factory=dict)
-    """Counts of the checked summary: its input, and the facts it kept, lost and invented."""
+    """Counts of the checked summary: its input, and the facts kept, lost and invented."""
     pinned: tuple[str, ...] = ()
     action: str = "compact"
-    """compact, clear, pin, unpin, edit or undo."""
     little: int = 0
-    """How many automatic compactions in a row, this one included, have freed little."""
+    """The number of consecutive automatic compactions, including this one, that freed little."""
     notes: tuple[str, ...] = ()
-    """Problems while the summary was written: failed attempts, parts that no model read."""
+    """Problems while writing the summary: failed attempts, parts that no model read."""
     ledger: tuple[str, ...] = ()
-    """Facts that the summary leaves out, one line for each source message: `#57 src/app.py:42; 3.5 ms`."""
+    """Facts that the summary omits, one line per source message: `#57 src/app.py:42; 3.5 ms`."""
     places: dict[str, int] = field(default_factory=dict)
-    """Facts in the summary, and the number of the message that each comes from: a later summary may lose them."""
+    """Facts in the summary, and the number of each one's message: a later summary may lose them."""
     cleared: str | None = None
-    """The last message before a clear: nothing up to it is recalled."""
+    """The last message before a clear: it and earlier ones are not recalled."""
     unsummarized: tuple[str, ...] = ()
-    """Lifted messages that no summary tells: each was being answered when it was covered."""
+    """Lifted messages missing in every summary: each was being answered when it was covered."""
     made: Made | None = None
     summary_tokens: int | None = None
-    """The tokens of the summary's text; None where there is none."""
+    """None without a summary."""
     read: tuple[MessageRange, ...] = ()
-    """The messages that this summary was made from, besides the one before it; empty if it read all that there were."""
+    """The messages that this summary was made from, besides the former summary; empty if it read all."""
     unread: tuple[MessageRange, ...] = ()
-    """Covered messages that no summary has read: the next Compaction that writes one reads them, or more of them."""
+    """Covered messages that no summary has read: the next Compaction with a summary continues with them."""
     work_log: str = ""
-    """The whole work log of an agent's run, where the summary has room for a part of it."""
+    """The whole work log of an agent's run, if the summary has room for only a part of it."""
     restored_size: int = 0
-    """The tokens of the window when the user took a compaction back: none is due until it has grown by a tenth."""
+    """The tokens of the window when the user undid a compaction: none is due until it has grown by a tenth."""
     takes_back: int = 0
-    """How many Compactions right before this one on its path it takes back: what they set aside comes back."""
+    """The number of preceding Compactions on its path that it undoes: what they set aside returns."""
     set_aside: tuple[str, ...] = ()
-    """What the former summary and ledger told, or what binds, and has no room here, a line for each message:
-    `#57: one item · another`; `User: …` where the number is not known. Later Compactions do not repeat it."""
+    """Items of the former summary and ledger, or binding ones, that do not fit here, a line per message: `#57: one
+    item · another`; `User: …` if the number is unknown. Later Compactions do not repeat it."""
     contents: tuple[str, ...] = ()
-    """Topics of everything that was set aside so far, by ranges of messages: `#1–#340: boats, harbour`."""
+    """Topics of everything set aside so far, by ranges of messages: `#1–#340: boats, harbour`."""
 
     @property
     def unread_messages(self) -> int:
@@ -253,7 +247,7 @@ BLOCKS: dict[str, type[Block]] = {str(kind.__struct_config__.tag): kind for kind
 
 
 def written_text(block: Block) -> str:
-    """What a model wrote into a block, as a provider charges for it."""
+    """The text in a block that a model wrote, as charged by a provider."""
     if isinstance(block, ToolCall):
         return block.name + block.arguments
     return block.text if isinstance(block, Text | Thinking) else ""

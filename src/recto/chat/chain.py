@@ -1,7 +1,7 @@
-"""Chain: where a client's list of messages continues a stored path. Pure: knows prints of messages, no store.
+"""Chain: finds where a client's list of messages continues a stored path. Pure: knows prints of messages, no store.
 
-A print is a hash of what a message says. Replies of ours that a client sends back are the anchors: what it says after
-the last of them is new, and what differs before it is a rewording, such as another time in a reminder.
+A print is a hash of what a message says. Our replies in the client's list are the anchors: messages after the last of
+them are new, and differences before it are rewordings, such as another time in a reminder.
 """
 
 import json
@@ -22,29 +22,27 @@ _encode = json.JSONEncoder(sort_keys=True).encode
 
 
 class ChainLink(Struct, frozen=True):
-    """One message of a chain: who said it, and its print."""
-
     role: Role
     print: Print
     id: str = ""
-    """Of a stored message."""
+    """Set for a stored message."""
 
 
 class Continuation(Struct, frozen=True):
-    """How a list of messages goes on from a stored path."""
+    """How a list of messages continues a stored path."""
 
     at: int
-    """How many of the path's messages come before what is new."""
+    """The number of the path's messages before the new ones."""
     new: int
-    """How many of the list are stored already: the others are new."""
+    """The index in the list of the first message that is not stored yet."""
     reworded: tuple[tuple[int, int], ...] = ()
-    """Places in the list and on the path of messages that differ, with replies of ours behind them."""
+    """Index pairs (list, path) of messages that differ and are followed by replies of ours."""
     cut: int = 0
-    """How many messages of the path, before the last one that was found, the list leaves out."""
+    """The number of messages of the path, before the last one found, that the list omits."""
 
 
 def print_of(role: Role, blocks: Iterable[Block]) -> Print:
-    """White space around a text, thinking and the order of keys do not count: clients change them."""
+    """Ignores surrounding white space, thinking and the order of keys, because clients change them."""
     blocks = list(blocks)
     text = "".join([block.text for block in blocks if isinstance(block, Text)]).strip()
     more = [what for block in blocks if not isinstance(block, Text) and (what := _said(block)) is not None]
@@ -77,7 +75,7 @@ def _content(block: Image | File) -> str:
 
 
 def chained(links: Iterable[ChainLink], before: Print = b"") -> list[Print]:
-    """For each message a hash of the whole chain up to and with it."""
+    """For each message, a hash of the chain up to and including it."""
     found = []
     for link in links:
         before = sha256(before + link.print).digest()[:PRINT_BYTES]
@@ -86,11 +84,11 @@ def chained(links: Iterable[ChainLink], before: Print = b"") -> list[Print]:
 
 
 def continuation(given: Sequence[ChainLink], path: Sequence[ChainLink], known: int = 0) -> Continuation:
-    """How a list goes on from a path that it is known to belong to.
+    """How a list continues a path that it is known to belong to.
 
-    With one of the path's replies in it, everything up to the last one is known. Without any, or where the list holds
-    something in between that the path does not have, only the beginning that is the same is known. `known`: so
-    many are known, and the last of them is the end of the path.
+    If it has one of the path's replies, everything up to the last one is known. If not, or if the list has an extra
+    message in between, only their common beginning is known. `known` gives the number of known messages, the last of
+    which ends the path.
     """
     anchor = (known - 1, len(path) - 1) if known and path else _anchor(given, path)
     aligned = _aligned(given, path, *anchor) if anchor else None
@@ -108,8 +106,8 @@ def _same(given: Sequence[ChainLink], path: Sequence[ChainLink], first: int, at:
 
 
 def _anchor(given: Sequence[ChainLink], path: Sequence[ChainLink]) -> tuple[int, int] | None:
-    """The last reply of the list that the path has, and its place there: of several, the one with the longest run of
-    same messages before it, then the one at the same place, then the newest."""
+    """The last reply of the list that is on the path, and its index there: of several, the one with the longest run of
+    equal messages before it, then the one at the same index, then the newest."""
     for at in range(len(given) - 1, -1, -1):
         if given[at].role != "assistant":
             continue
@@ -129,7 +127,7 @@ def _run(given: Sequence[ChainLink], path: Sequence[ChainLink], at: int, place: 
 def _aligned(
     given: Sequence[ChainLink], path: Sequence[ChainLink], at: int, place: int
 ) -> tuple[tuple[tuple[int, int], ...], int] | None:
-    """Rewordings before an anchor, and how many messages of the path are left out; None where the list has a message
+    """The rewordings before an anchor, and the number of omitted messages of the path; None if the list has a message
     that the path has in no form."""
     reworded: list[tuple[int, int]] = []
     left_out = place - at

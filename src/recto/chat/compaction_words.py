@@ -1,5 +1,5 @@
-"""Compactions in words, the same on the command line, on the page and in exports: how much was archived, who wrote the
-summary, and what became of the facts."""
+"""Texts about compactions for the command line, the page and exports: how much was archived, who wrote the summary,
+and which facts it kept."""
 
 from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ def compaction_line(number: int, archived: str, writer: str) -> str:
 
 
 def writer_in_words(block: Compaction) -> str:
-    """Empty where there is nothing to summarise."""
+    """Empty if there is nothing to summarise."""
     if block.last is None:
         return ""
     by = f"summary by {block.made.model}" if block.made else "summary by a model"
@@ -41,7 +41,7 @@ def writer_in_words(block: Compaction) -> str:
 
 
 def kept_in_words(checks: Mapping[str, int]) -> str:
-    """31 of 34 statements kept. Empty where nothing was checked."""
+    """31 of 34 statements kept. Empty if nothing was checked."""
     return f"{checks.get('kept', 0):,} of {counted(checks['facts'], 'statement')} kept" if checks.get("facts") else ""
 
 

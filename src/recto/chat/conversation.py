@@ -17,11 +17,11 @@ from recto.chat.blocks import Compaction, MessageRange
 from recto.chat.message import Message
 
 ConversationState = Literal["active", "hidden", "deleted"]
-"""Archived: not listed, but searched. Deleted: in the trash."""
+"""Hidden: not listed, but searched. Deleted: in the trash."""
 
 
 class Conversation(Struct, frozen=True):
-    """A tree of messages with a head. Messages are only ever added."""
+    """Messages are only ever added."""
 
     id: str
     title: str
@@ -33,11 +33,9 @@ class Conversation(Struct, frozen=True):
     """Settings of this conversation: model, strategy, system prompt file."""
     messages: int = 0
     number: int = 0
-    """The short number that people see, such as `#3`; it belongs to this store."""
+    """The short number that people see, such as `#3`; local to this store."""
     hidden: str | None = None
-    """When it was hidden: it is not listed, but searched."""
     deleted: str | None = None
-    """When it was moved to the trash."""
 
 
 class View(Struct, frozen=True, dict=True):
@@ -45,7 +43,7 @@ class View(Struct, frozen=True, dict=True):
     covers.
 
     `older` counts messages after `last` that were not loaded because they cannot fit. `current` is the user's message
-    that is being answered; the messages after it are the tool rounds of this turn.
+    being answered; the messages after it are the tool rounds of this turn.
     """
 
     tail: tuple[Message, ...]
@@ -56,7 +54,7 @@ class View(Struct, frozen=True, dict=True):
 
     @cached_property
     def history(self) -> tuple[Message, ...]:
-        """The messages of the tail before the current one; empty when the current message is lifted."""
+        """The messages of the tail before the current one; empty if the current message is lifted."""
         place = self._place
         return self.tail[:place] if place is not None else () if self.current_is_lifted else self.tail
 
@@ -72,7 +70,7 @@ class View(Struct, frozen=True, dict=True):
 
     @cached_property
     def _place(self) -> int | None:
-        # searched from the end, because the current message is near it
+        # search from the end, because the current message is near it
         places = range(len(self.tail) - 1, -1, -1)
         return next((place for place in places if self.tail[place].id == self.current), None) if self.current else None
 
@@ -81,13 +79,13 @@ class View(Struct, frozen=True, dict=True):
         return any(message.id == self.current for message in self.lifted)
 
     def split(self, last: str | None) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-        """The tail up to and with `last`, and the rest. The first part is empty when `last` is not in the tail."""
+        """The tail up to and including `last`, and the rest. The first part is empty if `last` is not in the tail."""
         place = next((place for place, message in enumerate(self.tail, 1) if message.id == last), 0)
         return self.tail[:place], self.tail[place:]
 
 
 def view(path: Sequence[Message], older: int = 0, current: str | None = None) -> View:
-    """The view of a path that is complete, or loaded back to the last message that its newest Compaction covers."""
+    """The view of a path that is complete, or loaded back to the last message covered by its newest Compaction."""
     newest = next((message for message in reversed(path) if message.compaction), None)
     compaction = newest.compaction if newest else None
     if compaction is None:
@@ -100,7 +98,7 @@ def view(path: Sequence[Message], older: int = 0, current: str | None = None) ->
 
 
 def units(messages: Iterable[Message]) -> list[tuple[Message, ...]]:
-    """Groups messages that must stay together: a message with tool calls and the messages with their results."""
+    """Group messages that must stay together: a message with tool calls and the messages with their results."""
     groups: list[list[Message]] = []
     for message in messages:
         if message.role == "tool" and groups and any(earlier.calls for earlier in groups[-1]):
@@ -119,11 +117,11 @@ class Trail(Struct, frozen=True):
     """Newest first, so depths decrease."""
 
     def holds(self, branch: int, depth: int) -> bool:
-        """Whether the message of this branch at this depth is on the path."""
+        """True if the message of this branch at this depth is on the path."""
         return self.at(depth) == branch
 
     def at(self, depth: int) -> int | None:
-        """The branch that the path is on at this depth; None beyond its end."""
+        """The branch of the path at this depth; None beyond its end."""
         place = bisect_right(self.branches, -depth, key=lambda branch: -branch[1])
         return self.branches[place - 1][0] if place else None
 
@@ -136,7 +134,6 @@ class Trail(Struct, frozen=True):
 
 
 def ranges_of(numbers: Iterable[int]) -> tuple[MessageRange, ...]:
-    """These numbers as ranges, in order."""
     found: list[MessageRange] = []
     for number in sorted(numbers):
         if found and number <= found[-1].last + 1:
@@ -147,7 +144,7 @@ def ranges_of(numbers: Iterable[int]) -> tuple[MessageRange, ...]:
 
 
 def ranges_without(ranges: Iterable[MessageRange], others: Sequence[MessageRange]) -> tuple[MessageRange, ...]:
-    """What is left of `ranges` without `others`, which are in order."""
+    """The rest of `ranges` without `others`, which are in order."""
     found: list[MessageRange] = []
     for first, last in ranges:
         for other in others:

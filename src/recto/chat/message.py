@@ -1,6 +1,6 @@
 """Message: a role and its blocks, with the model, usage and other facts about its origin.
 
-MessageBuilder: builds the blocks of a message while it streams in, and collects the deltas to store meanwhile.
+MessageBuilder: builds the blocks of a message from a stream, and collects the deltas to store.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ ContextType = Literal["primary", "summary", "memory", "tool_output"]
 
 
 class Usage(Struct, frozen=True):
-    """The usage that a provider reported. `input` counts all prompt tokens, cached ones included."""
+    """`input` counts all prompt tokens, including cached ones."""
 
     input: int = 0
     output: int = 0
@@ -38,24 +38,23 @@ class Usage(Struct, frozen=True):
     cache_write: int = 0
     reported: bool = True
     reasoning: int = 0
-    """Of the output, tokens of hidden or shown reasoning."""
+    """The part of the output that was hidden or shown reasoning."""
     cost_usd: float | None = None
-    """At the prices of that day; None where they were not known."""
+    """At the prices of that day; None if unknown."""
 
 
 class Tokens(Struct, frozen=True):
-    """Token counts of one message; None where they were not counted."""
+    """Token counts of one message; None if not counted."""
 
     own: int | None = None
     """As history."""
     augmented: int | None = None
     """A user's message with what was put in front of it for the model."""
     tools: int | None = None
-    """The tool calls of a reply and their results."""
     descriptions: int | None = None
-    """The descriptions of the tools that were sent with a user's message."""
+    """The descriptions of the tools sent with a user's message."""
     blocks: tuple[int, ...] = ()
-    """Each block's; left out where there is only one."""
+    """Each block's; left out if there is only one."""
 
 
 class Message(Struct, frozen=True):
@@ -65,10 +64,10 @@ class Message(Struct, frozen=True):
     parent: str | None = None
     depth: int = 1
     said: int = 1
-    """The message's number on its path, which people see as `#12`; Compactions are not counted."""
+    """The message's number on its path, shown as `#12`; Compactions are not counted."""
     created: str = ""
     has_time: bool = True
-    """False where `created` is only when it was stored: it came without a time, in a file or in a client's history."""
+    """False if `created` is only the time of storing: a file or a client's history had no time."""
     status: Status = "done"
     error: str | None = None
     context_type: ContextType = "primary"
@@ -89,7 +88,6 @@ class Message(Struct, frozen=True):
 
     @property
     def time(self) -> str:
-        """When it was said; empty where nobody knows."""
         return self.created if self.has_time else ""
 
     @property
@@ -98,7 +96,6 @@ class Message(Struct, frozen=True):
 
     @property
     def block_tokens(self) -> tuple[int | None, ...]:
-        """The tokens of each block; None where they were not recorded."""
         if self.compaction:
             return (self.compaction.summary_tokens,) * len(self.blocks)
         if len(self.blocks) == 1:
@@ -119,7 +116,7 @@ class Message(Struct, frozen=True):
 
     @property
     def quotes(self) -> tuple[Quote, ...]:
-        """What notes say about the message that a reply answers."""
+        """Statements of notes about the message that a reply answers."""
         return tuple(quote for block in self.blocks if isinstance(block, References) for quote in block.quotes)
 
     @property
@@ -128,34 +125,33 @@ class Message(Struct, frozen=True):
 
 
 def now(*, days_ago: int = 0) -> str:
-    """The time in UTC as text that sorts: 2026-01-31T12:00:00.000Z."""
+    """The time in UTC as sortable text: 2026-01-31T12:00:00.000Z."""
     return (datetime.now(UTC) - timedelta(days_ago)).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def stored_time(text: str) -> str:
-    """A date or time as messages have it; without a zone it is the user's own time. ValueError when it is none."""
+    """A date or time in the form of messages; local time if it has no zone. Raises ValueError if it is neither."""
     moment = datetime.fromisoformat(text).astimezone(UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 NOTHING_MORE: Mapping[str, Any] = {}
 Delta = list[Any]
-"""["text", text], ["thinking", text, signature, redacted], ["call", index, id, name, arguments] or
-["result", call id, name, text, is_error, further fields]. Plain JSON, because the store holds it as JSON."""
+"""["text", text], ["thinking", text, signature, redacted], ["call", index, id, name, arguments] or ["result", call id,
+name, text, is_error, further fields]. Plain JSON, as stored."""
 
 
 class MessageBuilder(Struct):
-    """Turns deltas into blocks; equal deltas give equal blocks. `take` returns the deltas that are not yet stored."""
+    """Turns deltas into blocks; equal deltas give equal blocks. `take` returns the deltas not yet stored."""
 
     made: Made | None = None
     _blocks: list[Block] = field(default_factory=list)
     _calls: dict[int, int] = field(default_factory=dict)
     _steps: list[Delta] = field(default_factory=list)
     _texts: list[str] = field(default_factory=list)
-    """Of the latest steps, which are one delta when they are stored."""
+    """Texts of the latest steps, stored as one delta."""
     _pieces: dict[int, list[str]] = field(default_factory=dict)
-    """What was added to the blocks at these places, not yet joined: joining every delta would take a time that grows
-    with the square of the length."""
+    """Additions to the blocks at these indexes, not yet joined: joining every delta would take quadratic time."""
 
     def add(self, step: Delta) -> None:
         self._apply(step)
@@ -171,7 +167,7 @@ class MessageBuilder(Struct):
         return steps
 
     def put_back(self, steps: list[Delta]) -> None:
-        """Returns deltas that were taken and could not be stored."""
+        """Put back deltas that were taken and could not be stored."""
         self._steps = steps + self._steps
 
     def _end_text(self) -> None:
@@ -235,7 +231,7 @@ class MessageBuilder(Struct):
             self._blocks[place] = replace(block, text=block.text + added)
 
     def _unique(self, call_id: str) -> str:
-        """Renames a repeated id: the user's approval of one call must not apply to another."""
+        """Rename a repeated id: the user's approval of one call must not apply to another."""
         known = {block.id for block in self._blocks if isinstance(block, ToolCall)}
         if not call_id or call_id not in known:
             return call_id
@@ -249,7 +245,6 @@ class MessageBuilder(Struct):
 
 
 def result_delta(result: ToolResult) -> Delta:
-    """A tool result as a delta."""
     optional = {"approval": result.approval, "whole": result.whole, "media": list(result.media)}
     more = {name: value for name, value in optional.items() if value}
     return ["result", result.call_id, result.name, result.text, result.is_error, *([more] if more else ())]

@@ -1,4 +1,4 @@
-"""Facts in files: read from Markdown and JSON, written as both. Knows texts, not where they come from."""
+"""Facts in files: reads Markdown and JSON, and writes both. Knows texts, not where they come from."""
 
 import json
 import re
@@ -15,10 +15,10 @@ from recto.store.fact import FACT_KINDS, FactKind, MemoryFact, checked_text, sai
 from recto.vault.links import front_matter, mask_code
 
 FORMAT, VERSION = "recto-facts", 1
-# A task of a list is no fact, and neither is an item that leans on the one above it.
+# Tasks of a list are not facts, nor are items that depend on the one above.
 _ITEM = re.compile(r"^\s{0,12}(?:[-*+•]|\d{1,3}[.)])\s+(?!\[[ xX]\])(.+)$")
 _NO_STATEMENT = re.compile(r"^\s*(?:#{1,6}\s|[-*+•]\s+\[[ xX]\]|[|>]|[-*_=]{3,}\s*$|<)")
-# The second form takes the rest of a line in which nothing closes: it need not be searched from every mark.
+# The second form takes the rest of a line in which no mark closes, to avoid a search from every mark.
 _LAST_MARKS = re.compile(r"[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}|[*_`]{1,3}(?=\S).*")
 
 
@@ -28,11 +28,11 @@ class ReadFact(Struct, frozen=True):
     created: str = ""
     confidence: float = 1.0
     learned_by: str = ""
-    """Of a fact that Recto wrote to the file and that is not in the user's words."""
+    """Set for a fact that Recto wrote to the file and that is not in the user's words."""
 
 
 def parse_fact_file(text: str, name: str) -> list[ReadFact]:
-    """The facts of a JSON or Markdown text. Raises Invalid, naming the place, where one is none."""
+    """The facts of a JSON or Markdown text. Raises Invalid, naming the place of anything that is not a fact."""
     return list(_from_json(text, name) if name.lower().endswith(".json") else _from_markdown(text, name))
 
 
@@ -43,10 +43,10 @@ def _from_json(text: str, name: str) -> Iterator[ReadFact]:
         raise Invalid(f"{name} is not valid JSON: {why}", file=name) from why
     if isinstance(data, dict):
         if data.get("format") == FORMAT and data.get("version", 0) > VERSION:
-            raise Invalid(f"{name} was written by a newer version of Recto", file=name)
+            raise Invalid(f"{name} was written by a newer Recto; upgrade Recto to import it", file=name)
         data = next((data[key] for key in ("facts", "memories", "results") if isinstance(data.get(key), list)), None)
     if not isinstance(data, list):
-        raise Invalid(f"{name} holds no list of facts", file=name)
+        raise Invalid(f"{name} does not contain a list of facts", file=name)
     for place, each in enumerate(data, 1):
         yield _fact(each, f"{name}: fact {place}")
 
@@ -55,7 +55,7 @@ def _fact(each: Any, where: str) -> ReadFact:
     if isinstance(each, str):
         return ReadFact(_checked(each, where))
     if not isinstance(each, Mapping):
-        raise Invalid(f"{where} is neither a text nor an object")
+        raise Invalid(f"{where} is neither a string nor an object")
     text = next((each[key] for key in ("text", "memory", "content", "fact") if isinstance(each.get(key), str)), None)
     if text is None:
         raise Invalid(f"{where} has no text")
@@ -73,7 +73,7 @@ def _fact(each: Any, where: str) -> ReadFact:
 
 
 def _from_markdown(text: str, name: str) -> Iterator[ReadFact]:
-    """Items of lists, and sentences of paragraphs. Code, tables, quotations and headings are none."""
+    """Yield list items and the sentences of paragraphs. Skips code, tables, quotations and headings."""
     front = front_matter(text)
     masked = mask_code(text)[front[2] if front else 0 :]
     paragraph: list[str] = []
@@ -130,7 +130,7 @@ def facts_to_json(facts: Iterable[MemoryFact]) -> dict[str, Any]:
 
 
 def facts_to_markdown(facts: Iterable[MemoryFact]) -> str:
-    """Facts in force by kind, to be read and imported again; what only a model said is quoted, and not imported."""
+    """Facts in force by kind, in a form that can be imported. Facts only a model stated are quoted, so not imported."""
     by_kind: dict[str, list[MemoryFact]] = {}
     noted = list[MemoryFact]()
     for fact in facts:

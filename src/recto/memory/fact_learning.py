@@ -1,9 +1,8 @@
-"""FactLearner: after a reply, what the user said of lasting things becomes facts, or is proposed.
+"""FactLearner: after a reply, turns lasting statements of the user into facts, or proposes them.
 
-A model says in the background which sentences these are, and nobody waits for it: what it found is told with the next
-message. It may only point to what the user said: the sentence is kept as it stands. Where a sentence cannot be
-understood alone, the model's wording is taken if it has no word that the message lacks. Without such a model, or where
-it fails, wording decides, at once.
+A model selects the sentences in the background; its findings are shown with the next message. It may only point to the
+user's sentences, which are kept verbatim. If a sentence cannot be understood alone, the model's wording is used,
+provided that every word of it is in the message. Without such a model, or if it fails, rules decide immediately.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ log = logging.getLogger(__name__)
 ASK, ON = "ask", "on"
 LEARNED_BY = "Recto"
 CONFIDENCE = 0.8
-"""Nobody asked for it to be remembered."""
+"""Lower than for facts that the user asked to remember."""
 MOST_TOKENS, TIMEOUT_S = 600, 60.0
 
 
@@ -64,19 +63,17 @@ class FactLearner:
         self.frequent_notes = FrequentNotes(store, memory, vaults, home)
         self._tasks = TaskSet()
         self._untold: dict[str, list[Event]] = {}
-        """By conversation, what was learned in the background."""
+        """By conversation, facts learned in the background."""
         self._proposed: dict[str, list[tuple[ProposedFact, str, str]]] = {}
-        """By conversation, what the user is asked about after the next reply, with its message and model."""
+        """By conversation, the proposals for the user after the next reply, with their message and model."""
 
     def untold(self, session: ChatSession) -> Sequence[Event]:
-        """What was learned since the last message."""
         return self._untold.pop(session.conversation, ())
 
     async def learn(
         self, session: ChatSession, message: Message, planned: PlannedRequest, emit: Emit, *, can_ask: bool
     ) -> None:
-        """Learns from the message of a turn that is over, as the settings say. Nothing that goes wrong here ends a
-        turn."""
+        """Learn from the message of a finished turn, as the settings say. Failures never end the turn."""
         settings = planned.context.settings
         if not _may_learn(settings, can_ask):
             return
@@ -117,7 +114,7 @@ class FactLearner:
             except RectoError as why:
                 await emit(Noticed(f"not remembered: {why.message}"))
                 return
-            except Exception as why:  # the reply is there, whatever goes wrong here
+            except Exception as why:  # the reply is complete; no failure here may affect it
                 log.exception("learning from a message failed")
                 await emit(Noticed(f"nothing was remembered ({type(why).__name__}: {why})"))
                 return
@@ -125,7 +122,7 @@ class FactLearner:
                 await emit(FactLearned(learned.fact.number, learned.fact.text))
 
     async def _propose(self, session: ChatSession, message: Message, planned: PlannedRequest) -> None:
-        """Background work: asks the model, checks what it says, and learns it or keeps it for a question."""
+        """In the background, ask the model, check its answer, and learn the facts or keep them as proposals."""
         try:
             facts = await self._asked(session, message, planned.context)
         except RectoError as why:
@@ -163,7 +160,6 @@ class FactLearner:
             return True
 
     async def close(self) -> None:
-        """Drops what is not proposed yet."""
         await self._tasks.close()
         await asyncio.to_thread(self.frequent_notes.close)
 
@@ -175,13 +171,13 @@ def _may_learn(settings: ContextSettings, can_ask: bool) -> bool:
 
 
 def _can_propose(context: TurnContext) -> bool:
-    """A weak model would propose junk, and one that answers one request at a time would keep the next message
-    waiting."""
+    """Exclude weak models, which would propose junk, and models that serve one request at a time, which would delay
+    the next message."""
     return context.model.summarizes and not context.model.one_slot
 
 
 def _own(texts: Iterable[str], planned: PlannedRequest) -> list[str]:
-    """Without what the window told and the user only repeats: rules, memory, documents, facts."""
+    """Drop statements that the user only repeats from the window: rules, memory, documents, facts."""
     instructed = planned.preamble.instructed
     sources = [each.text for each in (*instructed.rules, *instructed.references, *instructed.memory)]
     sources += [item.text for item, _ in planned.current.inserts]
@@ -202,7 +198,7 @@ content that the message lacks) and "kind" (one of {kinds}). Most messages state
 <message>
 {message}
 </message>"""
-# More from one message are no facts but a text.
+# More than this from one message is a text, not facts.
 MOST = 5
 
 
@@ -211,13 +207,13 @@ def proposal_order(message: str) -> str:
 
 
 def is_worth_asking(message: str) -> bool:
-    """Whether a message holds a sentence that a model may point to; one that leans on another needs another."""
+    """True if a model may point to a sentence; one that depends on another needs a second sentence."""
     said = list(own_statements(message))
     return any(_may_be_kept(each) and (len(said) > 1 or not each.leans) for each in said)
 
 
 def _may_be_kept(statement: UserStatement) -> bool:
-    """Only what shows that it lasts: most of what a message says is about the work, the world or the day."""
+    """Only statements that are clearly lasting: most of a message is about the work, the world or the day."""
     if statement.is_asked or statement.passes:
         return False
     if statement.leans:
@@ -226,7 +222,7 @@ def _may_be_kept(statement: UserStatement) -> bool:
 
 
 def supported_facts(answer: str, message: str) -> list[ProposedFact] | None:
-    """Of what a model answered, what the user's own words support; None where the answer is no list."""
+    """The facts in a model's answer that the user's own words support; None if the answer is not a list."""
     listed = answer[max(answer.find("["), 0) : answer.rfind("]") + 1]
     try:
         items = json.loads(listed) if listed.startswith("[") else None
@@ -254,7 +250,7 @@ def _supported(item: dict[str, Any], message: str) -> Iterator[ProposedFact]:
 
 
 def _is_said(fact: str, sentence: str, message: str) -> bool:
-    """Whether a statement has its words from the message, most of them from the sentence, and its numbers too."""
+    """True if the words and numbers of a fact are in the message, and most of its words in the sentence."""
     stems, said = fact_stems(without_user(fact)), fact_stems(sentence)
     if not stems or not stems <= fact_stems(message) or 2 * len(stems & said) < len(said) or "?" in fact:
         return False

@@ -1,7 +1,7 @@
-"""FactMemory: facts as they are learned, found and changed. Joins the rows of the store with a search index of them.
+"""FactMemory: learns, finds and changes facts. Combines the rows of the store with a search index.
 
-The index is a file that can be thrown away. It follows the facts by their revisions: the first search after a change
-brings it up to date. Everything here is synchronous and may be called from any thread.
+The index is a disposable file. It follows the facts by their revisions: the first search after a change updates it.
+Everything here is synchronous and may be called from any thread.
 """
 
 import json
@@ -40,27 +40,26 @@ from recto.vault.decoding import decode_text
 
 log = logging.getLogger(__name__)
 
-# How many facts a new one is compared with: those that the search finds for it.
+# Search results that a new fact is compared with.
 COMPARED = 24
-# Two statements with a word in common and this similarity may contradict each other whatever else they share.
+# Statements with a word in common and this similarity may contradict each other whatever else they share.
 CLOSE = 0.6
-# Scores that a fact must reach to be relevant, by words or by similarity.
+# Minimum scores for a fact to be relevant, by words or by similarity.
 MIN_WORDS, MIN_SIMILARITY, MIN_SHARED = 0.1, 0.32, 0.5
-# The share of the best one's score that a fact without such a similarity needs: the rest would be paid for in vain.
+# The share of the best score that a fact below MIN_SIMILARITY needs: others are not worth their tokens.
 MIN_OF_BEST = 0.3
-# A statement with this share of its words in one sentence of a document is the document's.
+# A statement with this share of its words in one sentence of a document comes from the document.
 TOLD = 0.8
-# How many changed facts are indexed in one transaction, and how many a search waits for.
+# The number of changed facts indexed per transaction, and the most that a search waits for.
 BATCH, FEW = 2000, 4000
-# A fact without a word of the question is found from this similarity on.
+# From this similarity on, a fact is found without a word of the question.
 FAR_SIMILARITY = 0.3
 PARTITION, _REVISION, _USES_SEEN = "facts", "revision", "uses seen"
-# How many earlier statements about the same thing there may be. More of them are no contradictions but a list, such as
-# that of a harbour's berths.
+# The most earlier statements about the same thing. More than these are a list, such as a harbour's berths, not
+# contradictions.
 MOST_OLDER = 3
-# How many relevant facts are looked at.
 LOOKED_AT = 60
-# Letters of a word whose forms the index may confuse with other words.
+# The longest words whose forms the index may confuse with other words.
 SHORT = 3
 CLOSE_TIMEOUT_S = 1.0
 
@@ -68,11 +67,10 @@ CLOSE_TIMEOUT_S = 1.0
 class LearnedFact(Struct, frozen=True):
     fact: MemoryFact
     is_new: bool = True
-    """False where a fact that said the same was there."""
+    """False if a fact that said the same existed."""
     contradicted: tuple[MemoryFact, ...] = ()
     """Older facts that it may contradict."""
     before: str = ""
-    """What the known fact said."""
 
 
 class RelevantFact(Struct, frozen=True):
@@ -80,9 +78,8 @@ class RelevantFact(Struct, frozen=True):
     score: float
     because: str
     older: tuple[MemoryFact, ...] = ()
-    """What was said of the same thing before: shown after it, with its date."""
+    """Earlier statements about the same thing, shown after it with their dates."""
     reasons: Mapping[int, str] = field(default_factory=dict)
-    """By number, why each of them is told."""
 
 
 class FactMemory:
@@ -109,15 +106,15 @@ class FactMemory:
         replaces: int | None = None,
         created: str = "",
     ) -> LearnedFact:
-        """Remembers a statement. One that says the same as a known fact becomes its newer text."""
+        """Remember a statement. If it says the same as a known fact, it replaces that fact's text."""
         text = checked_text(text)
         with self._learning:
             said = (kind or guessed_kind(text), created, learned_by, conversation, message)
             fact = MemoryFact(0, text, *said, confidence=confidence)
             disputed = list[MemoryFact]()
             if replaces is not None:
-                replaced = self._facts.fact(replaces)  # NotFound before anything is stored
-                if replaced.is_confirmed and not fact.is_confirmed:  # both hold until the user decides
+                replaced = self._facts.fact(replaces)  # raises NotFound before anything is stored
+                if replaced.is_confirmed and not fact.is_confirmed:  # keep both until the user decides
                     replaces, disputed = None, [replaced]
             near = self._near(text)
             same = _same(text, near)
@@ -134,7 +131,7 @@ class FactMemory:
         return LearnedFact(stored, contradicted=tuple(older))
 
     def known(self, text: str) -> MemoryFact | None:
-        """The fact that says the same, unless only a model has said it so far."""
+        """The fact that says the same, unless only a model has stated it so far."""
         found = _same(text, self._near(text))
         return found if found and found.is_confirmed else None
 
@@ -144,8 +141,8 @@ class FactMemory:
         return [(facts[hit.passage.item], hit) for hit in hits if hit.passage.item in facts]
 
     def _confirm(self, known: MemoryFact, said: MemoryFact) -> MemoryFact:
-        """Said again: the newer words count, the older are kept. A model changes no words that it did not write; what
-        it wrote becomes the words of the user or document that says it too."""
+        """Update a repeated fact: the newer words count, the older are kept. A model changes only words that it wrote;
+        those are replaced when the user or a document says the same."""
         if known.note or (known.is_confirmed and not said.is_confirmed):
             return known
         changes: dict[str, object] = {}
@@ -158,7 +155,7 @@ class FactMemory:
     # -- changing
 
     def edit(self, number: int, text: str | None = None, kind: FactKind | None = None) -> MemoryFact:
-        """A text that the user gives to what a model noted makes it the user's."""
+        """Text from the user makes a fact noted by a model the user's."""
         known = self._facts.fact(number)
         changes: dict[str, object] = {"kind": kind} if kind else {}
         if text is not None and not known.is_confirmed:
@@ -170,7 +167,7 @@ class FactMemory:
         return changed
 
     def replace(self, older: int, newer: int) -> MemoryFact:
-        """From now on only the newer of two facts is sent. Raises Invalid where that would go round in a circle."""
+        """Send only the newer of two facts from now on. Raises Invalid for a cycle."""
         self._facts.fact(older)
         at: int | None = newer
         while at is not None:
@@ -182,7 +179,7 @@ class FactMemory:
         return changed
 
     def forget(self, number: int) -> MemoryFact:
-        """The fact as it was. None of its words stays among the facts or in their index; old requests keep it."""
+        """Delete a fact and return it. None of its words stay in the facts or their index; old requests keep them."""
         known = self._facts.forget(number)
         self._start_over()
         self._worker.wake()
@@ -191,14 +188,14 @@ class FactMemory:
     # -- files
 
     def import_file(self, file: Path, kind: FactKind | None = None) -> list[LearnedFact]:
-        """Learns the facts of a Markdown or JSON file. Raises Invalid before any is learned, if one is none."""
+        """Learn the facts of a Markdown or JSON file. Raises Invalid, before learning any, if one is not a fact."""
         try:
             raw = read_ordinary_file(file)
         except OSError as why:
             raise Invalid(f"cannot read {file}: {why.strerror}", path=str(file)) from why
         found = parse_fact_file(decode_text(raw, str(file)), file.name)
         if not found:
-            raise Invalid(f"{file} holds no facts: write one on each line, after a dash", path=str(file))
+            raise Invalid(f"{file} contains no facts: write one per line, after a dash", path=str(file))
         return [
             self.learn(
                 each.text,
@@ -211,10 +208,9 @@ class FactMemory:
         ]
 
     def export(self, format: str = "markdown") -> str:
-        """All facts, the oldest first."""
         facts = self._facts.all()[::-1]
         if format not in ("markdown", "json"):
-            raise Invalid(f"facts are written as markdown or json, not as {shown(format)}")
+            raise Invalid(f"unknown format {shown(format)}: use markdown or json")
         if format == "markdown":
             return facts_to_markdown(facts)
         return json.dumps(facts_to_json(facts), ensure_ascii=False, indent=1) + "\n"
@@ -227,7 +223,6 @@ class FactMemory:
     def facts(
         self, kind: FactKind | None = None, *, replaced: bool = True, limit: int | None = None
     ) -> list[MemoryFact]:
-        """The newest first."""
         return self._facts.all(kind, replaced=replaced, limit=limit)
 
     @property
@@ -235,11 +230,11 @@ class FactMemory:
         return self._facts.count()
 
     def about(self, fact: MemoryFact) -> Sequence[MemoryFact]:
-        """The facts in force about the same thing, the newest first."""
+        """Newest first."""
         return self._facts.of_topics([fact.topic]) if fact.topic else [fact]
 
     def search(self, text: str, limit: int = 10) -> tuple[list[RelevantFact], str]:
-        """Facts that match a text, the best first, and a note on what limits the result."""
+        """The facts that match a text, best first, and a note on what limits the result."""
         hits, note = self._find(text, max(limit, COMPARED))
         facts = self._facts.some([hit.passage.item for hit in hits])
         found = [
@@ -250,8 +245,8 @@ class FactMemory:
         return found[:limit], note
 
     def relevant(self, text: str) -> tuple[list[RelevantFact], str]:
-        """What a window should tell for a message, the best first. A fact never comes without the newer ones that may
-        contradict it: those come first, and it below them with its date. What only a model said yields to others."""
+        """The facts to send with a message, best first. A fact always follows the newer ones that may contradict it,
+        with its date. Facts that only a model stated yield to others."""
         hits, note = self._find(text, LOOKED_AT)
         facts = self._facts.some([hit.passage.item for hit in hits])
         rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
@@ -286,7 +281,7 @@ class FactMemory:
         return list(told.values()), note
 
     def missing(self, fact: MemoryFact) -> str:
-        """Of a fact about a note, what is missing of the note."""
+        """Describe a fact's missing note or vault; empty if none is missing."""
         return missing_note(fact.note) if fact.note else ""
 
     # -- the index
@@ -307,10 +302,10 @@ class FactMemory:
         return list(best.values()), found.warning or (self._index.rebuild_reason if is_rebuilt else "")
 
     def _fill(self, most: int | None = None) -> bool:
-        """Brings the index up to date; after so many facts the rest waits. Returns whether any do."""
+        """Index up to `most` changed facts. Returns True if more remain."""
         with self._filling:
             done = 0
-            if self._reached > self._facts.revision:  # of another store, or of a newer one
+            if self._reached > self._facts.revision:  # the index of another or a newer store
                 self._start_over()
             while most is None or done < most:
                 reached = self._reached
@@ -327,7 +322,7 @@ class FactMemory:
             for number, fact in changed
             if fact is not None and fact.replaced_by is None
         ]
-        # all in one step: another process may have done the same meanwhile
+        # in one step: another process may have done the same meanwhile
         self._index.keywords.add(
             {PARTITION: items},
             {_REVISION: str(revision)},
@@ -345,16 +340,15 @@ class FactMemory:
 
     @property
     def _reached(self) -> int:
-        """The revision up to which facts are indexed."""
         return self._index.keywords.parsed_mark(_REVISION, int, 0)
 
     def _start_over(self) -> None:
-        """Words cannot be taken out of the index one by one: it is filled again from nothing."""
+        """Refill the index, since words cannot be removed from it one by one."""
         self._index.keywords.clear((), {_REVISION: ""}, forgotten_prefix=_REVISION)
 
     @property
     def uses_seen(self) -> int:
-        """How many uses of notes were looked at to find those that are used often."""
+        """The number of uses of notes examined so far for frequent ones."""
         return self._index.keywords.parsed_mark(_USES_SEEN, int, 0)
 
     @uses_seen.setter
@@ -362,24 +356,24 @@ class FactMemory:
         self._index.keywords.add({}, {_USES_SEEN: str(number)})
 
     def index(self, progress: Progress | None = None) -> None:
-        """Brings the index up to date now, with all vectors."""
+        """Update the index now, with all vectors."""
         self._fill()
         self._index.make_vectors(progress)
 
     def _some(self) -> bool:
-        """One step of background work. Never raises: the next search reports what is wrong."""
+        """Do one step of background work. Never raises: the next search reports the problem."""
         try:
             vectors = self._index.vectors
             return self._fill(BATCH) or (vectors is not None and vectors.make_batch() > 0)
         except RectoError:
-            log.info("the index of facts could not be brought up to date", exc_info=True)
+            log.info("could not update the index of facts", exc_info=True)
         except Exception:
-            log.exception("the index of facts could not be brought up to date")
+            log.exception("could not update the index of facts")
         return False
 
     def close(self) -> None:
         self._worker.close(CLOSE_TIMEOUT_S)
-        with suppress(StoreError):  # it can be thrown away
+        with suppress(StoreError):  # the file is disposable
             self._index.close()
 
 
@@ -388,8 +382,8 @@ def _same(text: str, near: Sequence[tuple[MemoryFact, Hit]]) -> MemoryFact | Non
 
 
 def _is_near(hit: Hit, question: frozenset[str], fact: MemoryFact) -> bool:
-    """By its meaning, or because it holds a word of the question that is not an everyday one, and scores enough or
-    holds half of them: words that many facts hold weigh nothing."""
+    """True if near by meaning, or if it shares an uncommon word with the question, and scores enough or has half of
+    its words. Words of many facts weigh nothing."""
     if (hit.similarity or 0) >= MIN_SIMILARITY:
         return True
     if hit.score < MIN_OF_BEST:
@@ -399,7 +393,7 @@ def _is_near(hit: Hit, question: frozenset[str], fact: MemoryFact) -> bool:
 
 
 def _holds_instead(one: MemoryFact, other: MemoryFact) -> bool:
-    """Whether a fact about the same topic says something else of the same thing, later or with more right."""
+    """True if a fact on the same topic says something else about the same thing and is later or better confirmed."""
     is_later = (one.is_confirmed, one.created, one.number) > (other.is_confirmed, other.created, other.number)
     return is_later and (may_contradict(one.text, other.text) or not _share_little(one.text, other.text))
 
@@ -409,7 +403,7 @@ def _share_little(one: str, other: str) -> bool:
 
 
 def _contradicts(text: str, older: MemoryFact, hit: Hit) -> bool:
-    if older.note:  # a note is pointed to, nothing is stated
+    if older.note:  # a note is a pointer and states nothing
         return False
     if may_contradict(text, older.text):
         return True
@@ -418,7 +412,8 @@ def _contradicts(text: str, older: MemoryFact, hit: Hit) -> bool:
 
 
 def _holds_one_of(question: str, text: str) -> bool:
-    """The index takes "on" for a form of "one": where all words are short, one of them must be there."""
+    """True if the text holds one of the question's words, required if all of them are short: the index takes "on" for
+    a form of "one"."""
     asked = [word for word in words(question) if word not in STOP_WORDS] or words(question)
     is_short = all(len(word) <= SHORT and word.isascii() for word in asked)
     held = {form for word in words(text) for form in (word, stem_word(word))}
@@ -426,14 +421,14 @@ def _holds_one_of(question: str, text: str) -> bool:
 
 
 def missing_note(note: NoteReference) -> str:
-    """What is missing of a note: its vault, or the note itself; empty if nothing is."""
+    """Describe a missing vault or note; empty if both exist."""
     if not os.path.isdir(note.vault):
-        return f"the vault {note.vault} is not there"
-    return "" if os.path.isfile(os.path.join(note.vault, note.path)) else "the note is not there"
+        return f"the vault {note.vault} no longer exists"
+    return "" if os.path.isfile(os.path.join(note.vault, note.path)) else "the note no longer exists"
 
 
 def is_told_by(text: str, sources: Iterable[str]) -> bool:
-    """Whether a statement comes from a document, a rule or another memory."""
+    """True if a statement comes from a document, a rule or another memory."""
     stems = fact_stems(text)
     sentences = (sentence for source in sources for sentence in split_sentences(source))
     return bool(stems) and any(len(stems & fact_stems(sentence)) >= TOLD * len(stems) for sentence in sentences)

@@ -1,6 +1,6 @@
-"""FactPicker: facts that bear on the message come in front of it, in the section `memory`.
+"""FactPicker: puts facts that bear on the message in front of it, in the section `memory`.
 
-With it come the tools by which a model remembers, looks up and forgets facts.
+Also brings the tools with which a model remembers, looks up and forgets facts.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HEADING = "Remembered from earlier conversations, with the day it was said; of two statements the newer counts:"
-# Of the unused room, and in tokens: more would be paid for with every message.
+# The share of the unused room, and the token limit: facts cost tokens with every message.
 SHARE, MOST_TOKENS = 0.20, 1000
-# How many facts that did not fit are recorded, and how many messages back the words of a fact are looked for.
+# How many facts that did not fit are recorded, and how many messages back the words of a fact are searched for.
 MOST_PASSED, MESSAGES_BACK = 5, 400
 LONGEST_QUESTION = 2000
 DOCUMENTS = "documents"
-# Characters of a fact in the reason of its pick.
+# Characters of a fact shown in the reason of its pick.
 SHOWN = 60
 
 
@@ -49,7 +49,6 @@ class FactPicker(Picker):
         self._memory, self._sources, self._turn = memory, sources, turn
         self._store, self._has_facts = sources.store, False
         self._inserts: tuple[Insert, ...] = ()
-        """What is in front of the message."""
 
     @property
     def _is_on(self) -> bool:
@@ -67,7 +66,7 @@ class FactPicker(Picker):
             return StablePicks()
         config, overrides = resolved.agent.server(BUILT_IN_SERVER), self._turn.overrides
         tools = [_configured(each, config) for each in fact_tools(self._memory, self._store, self._turn, self)]
-        # tools of earlier messages stay until the next compaction, so that the prefix does
+        # keep the tools of earlier messages until the next compaction, so that the prefix stays the same
         last, asks = self._turn.session.last_tools, self.asks
         stays = last.chosen if last and last.compaction == self._turn.compaction else ()
         offered = list[OfferedTool]()
@@ -87,14 +86,14 @@ class FactPicker(Picker):
         return self._has_facts
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
-        """What is remembered about the message, the best first, within its share."""
+        """The facts about the message, best first, within their share of the room."""
         question = message.text[:LONGEST_QUESTION]
         try:
             found, _ = await asyncio.to_thread(self._memory.relevant, question)
         except RectoError as why:
             self.notes.append(f"no fact was recalled: {why.message}")
             return VolatilePicks()
-        except Exception as why:  # a chat never ends because of what it might have remembered
+        except Exception as why:  # failing memory must never end a chat
             log.exception("recalling facts failed")
             self.notes.append(f"no fact was recalled: the search failed ({type(why).__name__}: {why})")
             return VolatilePicks()
@@ -116,7 +115,7 @@ class FactPicker(Picker):
         return VolatilePicks((Insert("memory", "\n".join((HEADING, *texts)), tuple(picks)),), tuple(passed))
 
     def _useless(self, note: NoteReference, context: TurnContext, room: Room) -> str:
-        """Why a note need not be pointed to: a model that cannot read it would only be led astray."""
+        """Why a note should be left out: a model that cannot read it would be misled."""
         vault = self._turn.session.vault
         if not vault or str(vault.root) != note.vault:
             return "its vault is not the one of this conversation"
@@ -126,20 +125,19 @@ class FactPicker(Picker):
         return "the note itself is in the window" if is_in else missing_note(note)
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
-        """Brings nothing; sees what the others have brought."""
+        """Add nothing; note what the other pickers have added."""
         self._inserts = tuple(insert for insert, _ in planned.current.inserts)
         return planned
 
     @property
     def instructions(self) -> list[str]:
-        """Rules, references and memory that the model reads: they are in every window that they fit, and no facts."""
+        """The rules, references and memory that every window holds anyway: a fact must not repeat them."""
         brought = (insert.text for insert in self._inserts if insert.section != DOCUMENTS)
         return [*(source.text for source in self._turn.resolved.agent.enabled_texts), *brought]
 
     @property
     def documents(self) -> "list[FactSource]":
-        """The notes in front of the message."""
-        from recto.memory.fact_source import FactSource  # an eighth of the time of a start
+        from recto.memory.fact_source import FactSource  # an eighth of the startup time
 
         message = self._turn.asked
         return [
@@ -151,19 +149,19 @@ class FactPicker(Picker):
 
     @property
     def asks(self) -> bool:
-        """Whether the message speaks of remembering: the tools cost their tokens with every request."""
+        """True if the message speaks of remembering: the tools cost tokens with every request."""
         return bool(self._turn.asked and phrases("remembering").search(self._turn.asked.text))
 
 
 def _configured(runnable: LocalTool, config: ServerConfig | None) -> LocalTool:
-    """As the agent has it; what is said about other built-in tools does not include this one."""
+    """Apply the agent's configuration; settings for other built-in tools do not include this one."""
     made = configured_tool(runnable, config)
     is_said = config and (config.tool(runnable.tool.name).include or config.include)
     return made if is_said else replace(made, tool=replace(made.tool, include="agent"))
 
 
 def fact_lines(each: RelevantFact) -> str:
-    """A fact as the model reads it, with what was said of the same thing before."""
+    """A fact as the model reads it, with earlier statements about the same thing."""
     lines = [f"- [{each.fact.number}] {each.fact.day}: {each.fact.marked_text}"]
     lines += [f"  (earlier, {older.day}: {older.marked_text})" for older in each.older]
     return "\n".join(lines)
@@ -193,7 +191,7 @@ def fact_tools(memory: FactMemory, store: Store, turn: Turn, picker: FactPicker)
         if not isinstance(text, str):
             raise RectoError("give `text`: one statement that can be understood alone")
         kind = checked_kind(str(arguments["kind"])) if arguments.get("kind") in FACT_KINDS else None
-        from recto.memory.fact_source import conversation_sources, source_of_fact  # an eighth of the time of a start
+        from recto.memory.fact_source import conversation_sources, source_of_fact  # an eighth of the startup time
 
         said = conversation_sources(store.tree.page(session.head, most=MESSAGES_BACK) if session.head else [])
         source = source_of_fact(text, said.user)
@@ -217,7 +215,7 @@ def fact_tools(memory: FactMemory, store: Store, turn: Turn, picker: FactPicker)
             replaces=_number(replaces) if replaces else None,
         )
         if source and source.said_by == "user" and source.message and source.message != message:
-            # that of the turn is still being counted; the end of the turn tells what was learned from it
+            # counting is still under way in this turn, whose end reports what was learned
             store.tree.learn(source.message, [str(learned.fact.number)])
         return "\n".join(_outcome(learned, is_found=source is not None))
 
@@ -252,7 +250,6 @@ def _number(value: Any) -> int:
 
 
 def _outcome(learned: LearnedFact, *, is_found: bool) -> Iterator[str]:
-    """What the model reads."""
     fact = learned.fact
     yield learned_in_words(fact.number, fact.marked_text, is_new=learned.is_new)
     if not is_found and not fact.is_confirmed:

@@ -29,15 +29,15 @@ from recto.summary.figures import Value, normalize_number, number_words, thousan
 from recto.summary.relative_dates import add_dates, day_of
 from recto.summary.values import find_values
 
-# One of so many words may be missing, if it is written in lower case: a synonym, not a name.
+# One in this many words may be missing, if it is written in lower case: a synonym, not a name.
 WORDS_PER_MISSING = 6
-# The share of a statement's words that one sentence holds itself.
+# The share of a statement's words that one sentence must hold itself.
 MIN_IN_SENTENCE = 1 / 4
 # Forms of a word share this many first letters, and this share of the longer one.
 MIN_SHARED, SHARED = 3, 0.6
 # Letters that a declension adds to a name.
 MOST_ADDED = 2
-# Characters of the message before that a message may lean on.
+# Characters of the previous message that a message may refer to.
 LONGEST_BESIDE = 300
 MEMORY_TOOLS = (RECALL, REMEMBER, RECALL_FACTS, FORGET_FACT)
 _TOKEN = re.compile(r"\d+(?:[.,'’]\d+)*|[^\W\d_]+")
@@ -50,18 +50,18 @@ class FactSource(Struct, frozen=True):
     text: str
     said_by: SaidBy
     name: str = ""
-    """Of a document, as the fact will name it: `note Boiler.md`, `tool fetch`."""
+    """A document's name for the fact: `note Boiler.md`, `tool fetch`."""
     message: str | None = None
     """The message that holds it, or that it was sent with."""
     created: str = ""
     beside: str = ""
-    """Words that it leans on: the question that it answers, the name of the document."""
+    """Words that it depends on: the question that it answers, the name of the document."""
     asked: str = ""
-    """Of a tool's result, the arguments of the call: what they say may only be repeated in it."""
+    """The arguments of the call that returned it: the result may merely repeat them."""
 
 
 class ConversationSources(Struct, frozen=True):
-    """The texts of a conversation that facts may come from, the latest first."""
+    """The texts of a conversation that facts may come from, latest first."""
 
     user: list[FactSource] = []
     documents: list[FactSource] = []
@@ -75,7 +75,8 @@ class ConversationSources(Struct, frozen=True):
 
 
 def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
-    """Of messages, the latest first. What the tools of memory gave is no source: it repeats others, or the model."""
+    """Collect sources from messages, latest first. Results of memory tools are excluded: they repeat other sources or
+    the model."""
     found = ConversationSources()
     asked = {call.id: readable(call.arguments) for message in messages for call in message.calls}
     for at, message in enumerate(messages):
@@ -98,7 +99,7 @@ def conversation_sources(messages: Sequence[Message]) -> ConversationSources:
 
 
 def _before(earlier: Sequence[Message]) -> Iterator[str]:
-    """What a message of the user leans on: the question that it answers, and the user's last words before it."""
+    """The context of a user's message: the question that it answers, and the user's previous words."""
     for message in earlier:
         if message.role == "assistant":
             yield from (line for line in split_sentences(message.text) if is_question(line))
@@ -109,22 +110,22 @@ def _before(earlier: Sequence[Message]) -> Iterator[str]:
 
 class _Word(Struct, frozen=True):
     text: str
-    """Normalized; of a script without spaces, two characters."""
+    """Normalized; in a script without spaces, two characters."""
     is_capital: bool = False
     unit_of: str = ""
-    """The figure right before it."""
+    """The figure directly before it."""
 
     @property
     def is_letter(self) -> bool:
-        """Blood type A, room B; not I."""
+        """True for a letter that names something: blood type A, room B; not I."""
         return self.is_capital and len(self.text) == 1 and self.text != "i"
 
 
 class _Statement(Struct, frozen=True):
     words: tuple[_Word, ...]
-    """All of them, small ones too: a word of another language may look like one."""
+    """All words, including small ones: a word of another language may look like one."""
     figures: tuple[frozenset[str], ...]
-    """Each with what it may mean: "1.000" is 1 or 1000."""
+    """The possible values of each figure: "1.000" is 1 or 1000."""
 
     @property
     def content(self) -> tuple[_Word, ...]:
@@ -139,29 +140,28 @@ class _Statement(Struct, frozen=True):
 
     @property
     def topic(self) -> tuple[_Word, ...]:
-        """What its figures are about."""
+        """The words that its figures are about."""
         return tuple(word for word in self.content if not word.unit_of)
 
 
 def source_of_fact(text: str, sources: Iterable[FactSource]) -> FactSource | None:
-    """The first of these that states it."""
     return next((source for source in sources if states_fact(source, text)), None)
 
 
 def states_fact(source: FactSource, text: str) -> bool:
-    """Whether one sentence of a source says this, together with what is beside it."""
+    """True if one sentence of a source, with its context, says this."""
     if source.asked and states_fact(FactSource(source.asked, "assistant"), text):
         return False
     plain = without_user(text)
     wanted = _statement(plain)
-    # most sources lack some word: that is known without looking at each of their sentences
+    # rules out most sources, which lack some word, without looking at their sentences
     if not wanted.topic or not _holds(_statement(f"{source.text}\n{source.beside}").words, wanted.topic):
         return False
     return any(_says(sentence, around, plain, source.created) for sentence, around in _sentences(source))
 
 
 def _sentences(source: FactSource) -> Iterator[tuple[str, list[str]]]:
-    """Each sentence that is no question, with the texts beside it."""
+    """Each sentence that is not a question, with its context."""
     heading, found = "", list[tuple[str, str]]()
     for line in source.text.splitlines():
         heading = line if _HEADING.match(line) else heading
@@ -182,23 +182,23 @@ def _says(sentence: str, around: Sequence[str], text: str, created: str) -> bool
             if not (evidence.states(fact) or _adds_year(fact, evidence, created)):
                 return False
         elif fact.kind != "number" or said.has_figures(_statement(fact.text)) or not evidence.states(fact):
-            continue  # as it is written; else in another unit
+            continue  # as written, or in another unit
         text = f"{text[: fact.start]} {text[fact.end :]}"
     wanted = _statement(text)
     if not said.has_figures(wanted):
         return False
-    # beside a figure, a sentence with another one is about something else: another row of a table
+    # next to a figure, a sentence with another one is about something else: another row of a table
     beside = [_statement(each) for each in around]
     lent = [word for each in beside if not (has_figures and each.figures) for word in each.words]
     if not _holds((*said.words, *lent), wanted.content):
         return False
-    # "don't forget that …" denies nothing
+    # "don't forget that …" is not a negation
     clauses = [part for part in _CLAUSE_END.split(without_request(sentence)) if part.strip()]
     return _is_about(said, wanted) and _agrees(clauses, said, wanted, is_negated(text))
 
 
 def _adds_year(fact: Value, evidence: Evidence, created: str) -> bool:
-    """A day without a year is one of the year in which it was said, or of the next."""
+    """True if a fact adds the year to a day: the year in which it was said, or the next."""
     year, _, day = fact.normal.partition("-")
     is_near = created[:4].isdigit() and year.isdigit() and int(year) - int(created[:4]) in (0, 1)
     has_year = any(known[:4].isdigit() and known[5:] == day for known in evidence.dates)
@@ -206,14 +206,14 @@ def _adds_year(fact: Value, evidence: Evidence, created: str) -> bool:
 
 
 def _is_about(said: _Statement, wanted: _Statement) -> bool:
-    """Whether a sentence holds enough of the words itself. A bare figure is about what was asked."""
+    """True if a sentence holds enough of the words itself. A bare figure answers the question."""
     held = sum(_is_held(word, said.words) for word in wanted.topic)
     return held >= MIN_IN_SENTENCE * len(wanted.topic) or not said.topic
 
 
 def _agrees(clauses: Sequence[str], said: _Statement, wanted: _Statement, denies: bool) -> bool:
-    """Whether the clause with most of the words denies what the statement denies, and each figure is beside one of
-    the words, where the sentence tells other figures too."""
+    """True if the clause with most of the words agrees in negation and, if the sentence has other figures too, each
+    figure is next to one of the words."""
     parts = [(clause, _statement(clause)) for clause in clauses]
     nearest, _ = max(parts, key=lambda part: sum(_is_held(word, part[1].words) for word in wanted.topic))
     if is_negated(nearest) != denies:
@@ -231,7 +231,7 @@ def _agrees(clauses: Sequence[str], said: _Statement, wanted: _Statement, denies
 
 
 def _around_figures(clause: str) -> Iterator[str]:
-    """Each figure of a clause, with the words from the figure before it to the one after it."""
+    """Each figure of a clause, with the words between the previous figure and the next."""
     found = [each.span() for each in _TOKEN.finditer(clause) if each[0][0].isdigit()]
     for place in range(len(found)):
         start = found[place - 1][1] if place else 0
@@ -265,7 +265,7 @@ def _is_same(one: _Word, other: _Word) -> bool:
 
 
 def _is_short_for(short: str, long: str) -> bool:
-    """A unit: A for amperes, km for kilometres."""
+    """True for a unit: A for amperes, km for kilometres."""
     letters = iter(long)
     return short[0] == long[0] and all(letter in letters for letter in short)
 
@@ -300,7 +300,7 @@ def _is_content(word: str) -> bool:
 
 @cache
 def _little() -> frozenset[str]:
-    """Articles, prepositions and auxiliaries of more languages than a search leaves out."""
+    """Articles, prepositions and auxiliaries, of more languages than a search ignores."""
     return frozenset(word for words in tables()["little"].values() for word in words)
 
 

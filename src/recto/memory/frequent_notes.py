@@ -1,7 +1,7 @@
-"""FrequentNotes: notes that are used often become facts of kind `reference`: link, path, one line, last use.
+"""FrequentNotes: often used notes become facts of kind `reference`: link, path, one line, last use.
 
-They follow the uses that the store counts, in the background, so that no turn writes for them. How far they have come
-is a mark in the index of facts; without it all uses are looked at again, which changes nothing.
+Works in the background from the uses counted by the store, so that no turn writes for it. Progress is a mark in the
+index of facts; without it all uses are read again, which changes nothing.
 """
 
 import logging
@@ -24,13 +24,13 @@ from recto.vault.vault_search import FoundDocument, OpenVaults
 log = logging.getLogger(__name__)
 
 LEARNED_BY = "Recto"
-# A note is used often if the user has named it so many times, in so many conversations. What a search or a tool came
-# upon says less: so many of these are worth one.
+# A note is used often if the user named it this many times, in this many conversations. Finds by a search or a tool say
+# less: FOUND_PER_NAMED of them count as one.
 NAMED, CONVERSATIONS, FOUND_PER_NAMED = 3, 2, 3
-# How many of the latest uses are looked at, how many uses in one step, which names each note once, and how many of them
-# somebody waits for.
+# How many of the latest uses are examined; how many uses per step, which names each note once; and how many a caller
+# waits for.
 LOOKED_AT, BATCH, FEW = 60, 200_000, 2_000
-# What a note gains in the suggestions for a conversation by being used often.
+# The bonus of an often used note in the suggestions for a conversation.
 RAISED = 0.1
 CLOSE_TIMEOUT_S = 1.0
 
@@ -41,13 +41,12 @@ class FrequentNotes:
         self._worker = BackgroundWorker(self._some, "recto-notes")
 
     def wake(self, session: ChatSession, settings: ContextSettings) -> None:
-        """After something may have been used."""
+        """Call this when something may have been used."""
         if session.vault and settings.memory_integration and settings.use_facts:
             self._worker.wake()
 
     def of_vault(self, vault: Path, settings: ContextSettings) -> dict[str, MemoryFact]:
-        """The facts about notes of a vault, by path, up to date unless much was used since; none where facts are
-        switched off."""
+        """The facts about a vault's notes by path, current unless much was used since; none if facts are disabled."""
         if not (settings.memory_integration and settings.use_facts):
             return {}
         if self._store.document_uses.newest - self._facts.uses_seen <= FEW:
@@ -58,20 +57,20 @@ class FrequentNotes:
         return {fact.note.path: fact for fact in notes if fact.note and fact.note.vault == str(vault)}
 
     def _some(self) -> bool:
-        """One step of background work. Never raises: the next one tries again."""
+        """Do one step of background work. Never raises: the next step tries again."""
         try:
             return self._step()
         except RectoError:
-            log.info("the facts about notes could not be brought up to date", exc_info=True)
+            log.info("could not update the facts about notes", exc_info=True)
         except Exception:
-            log.exception("the facts about notes could not be brought up to date")
+            log.exception("could not update the facts about notes")
         return False
 
     def _step(self) -> bool:
         if not (newest := self._store.document_uses.newest):
             return False
         reached = self._facts.uses_seen
-        if reached > newest:  # of another store, or of one that was emptied
+        if reached > newest:  # the index of another store, or of one that was emptied
             reached = 0
         last = min(newest, reached + BATCH)
         for vault, path in self._store.document_uses.used_between(reached, last):
@@ -84,7 +83,7 @@ class FrequentNotes:
     def _look_at(self, vault: str, path: str) -> None:
         try:
             known = self._store.facts.of_note(note_key(vault, path))
-        except NotFound:  # what was forgotten stays so
+        except NotFound:  # forgotten facts stay forgotten
             return
         uses = self._store.document_uses.recent(vault, path, LOOKED_AT)
         if known is None and not is_often(uses):
@@ -95,7 +94,7 @@ class FrequentNotes:
         self._store.facts.keep_note(note, LEARNED_BY, uses.count, uses.last or (known.last_used if known else "") or "")
 
     def _described(self, vault: str, path: str) -> NoteReference | None:
-        """The note as it is now; None where it is gone, or in no vault."""
+        """The current note; None if it is gone or in no vault."""
         root = Path(vault)
         if not vault_folder(self._home, root).is_dir():
             return None
@@ -111,7 +110,7 @@ class FrequentNotes:
 
 
 def often_used(hit: FoundDocument, fact: MemoryFact | None) -> FoundDocument:
-    """A note that was found, with a higher score if it is used often: learning only raises scores."""
+    """Raise the score of a found note that is used often: learning only raises scores."""
     if fact is None:
         return hit
     last = f", last {fact.last_used[:10]}" if fact.last_used else ""

@@ -1,10 +1,10 @@
-"""Statements: compared by their words, and those of a user's message that are worth remembering by themselves.
+"""Statements: compares them by their words, and finds those in a user's message that are worth remembering.
 
-Two statements may say the same, or the newer may contradict the older. Worth remembering are sentences in which users
-tell lasting things about themselves, their people, their work and their wishes. Rather too little: junk is worse than
-nothing. The scorer says how likely a sentence tells something lasting; closed classes of words say whether it is about
-the user, and whether it depends on the day, on a condition or on what was said before. A sentence must also name
-somebody or something, or have a word for what lasts: an allergy, a birthday, a budget. Knows no store and no index.
+Two statements may say the same, or the newer may contradict the older. Worth remembering are lasting things that users
+say about themselves, their people, their work and their wishes. Better too few: junk is worse than nothing. The scorer
+estimates whether a sentence is lasting; closed classes of words show whether it is about the user, and whether it
+depends on the day, on a condition or on earlier words. A sentence must also name somebody or something, or have a word
+for what lasts: an allergy, a birthday, a budget. Knows no store and no index.
 """
 
 import re
@@ -30,16 +30,16 @@ _KINDS: dict[FactKind, str] = {
 
 
 def guessed_kind(text: str) -> FactKind:
-    """The first kind whose words a statement holds."""
+    """The first kind whose words a statement contains."""
     return next((kind for kind, name in _KINDS.items() if phrases(name).search(text)), "other")
 
 
-# Statements with this share of their words in common, and the same numbers, say the same.
+# Statements with the same numbers and this share of words in common say the same.
 SAME = 0.85
-# The newer of two statements may contradict the older if the shorter shares this much of its words, or this much where
-# it says itself that something has changed.
+# The newer of two statements may contradict the older if the shorter shares this much of its words, or the smaller
+# amount if it says that something has changed.
 ABOUT_THE_SAME, SAID_TO_CHANGE = 0.5, 0.25
-# Whom a statement is about stands among its first words.
+# The subject of a statement is among this many first words.
 SUBJECT_WORDS = 4
 _FULL_NAME = re.compile(r"\b[^\W\d_a-z]\w+(?:[ -][^\W\d_a-z]\w+)+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -47,12 +47,11 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 @lru_cache(maxsize=4096)
 def fact_stems(text: str) -> frozenset[str]:
-    """The words that a statement is about, in any form."""
     return frozenset(stem_word(word) for word in words(text) if word not in STOP_WORDS)
 
 
 def says_same(one: str, other: str) -> bool:
-    """Whether two statements say the same in nearly the same words."""
+    """True if two statements say the same in nearly the same words."""
     if numbers_in(one) != numbers_in(other) or is_negated(one) != is_negated(other):
         return False
     ours, theirs = fact_stems(one), fact_stems(other)
@@ -62,27 +61,27 @@ def says_same(one: str, other: str) -> bool:
 
 
 def may_contradict(newer: str, older: str) -> bool:
-    """Whether two statements are about the same thing and say something else of it. Rather once too often: both are
-    shown, and the user decides."""
+    """True if two statements say different things about the same subject. Errs toward True: both are shown, and the
+    user decides."""
     ours, theirs = _topic_stems(newer), _topic_stems(older)
     shared = len({*ours} & {*theirs})
     least = min(len(ours), len(theirs))
     if not shared or says_same(newer, older) or not may_share_subject(newer, older):
         return False
-    if ours[0] not in theirs and theirs[0] not in ours:  # what a statement is about comes first in it
+    if ours[0] not in theirs and theirs[0] not in ours:  # the subject of a statement comes first
         return False
     return shared >= (SAID_TO_CHANGE if phrases("changes").search(newer) else ABOUT_THE_SAME) * least
 
 
 def may_share_subject(one: str, other: str) -> bool:
-    """Two statements with full names are about the same only if they share one: Anna Weber is not Bruno Weber."""
+    """False if both have full names but share none: Anna Weber is not Bruno Weber."""
     ours, theirs = (full_names(" ".join(text.split()[:SUBJECT_WORDS])) for text in (one, other))
     return not ours or not theirs or bool(ours & theirs)
 
 
 def is_about_others(text: str, names: Collection[str]) -> bool:
-    """Whether a statement names somebody who shares a part of one of these full names, and nobody who may be meant. A
-    capital at the beginning of a sentence may have made a name longer than it is."""
+    """True if a statement names somebody who shares only a part of one of these full names, and nobody who may be
+    meant. A capital at the beginning of a sentence may have lengthened a name."""
     if not names:
         return False
     asked, told = ([frozenset(_parts(name)) for name in some] for some in (names, full_names(text)))
@@ -92,7 +91,7 @@ def is_about_others(text: str, names: Collection[str]) -> bool:
 
 
 def full_names(text: str) -> set[str]:
-    """Scripts without capitals have none."""
+    """Empty for scripts without capitals."""
     found = _FULL_NAME.findall(text)
     return {name for name in found if all(part[0].isupper() for part in _parts(name))}
 
@@ -103,7 +102,7 @@ def _parts(name: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _topic_stems(text: str) -> tuple[str, ...]:
-    """In their order, without numbers, which are what changes, and without the words that only say that it did."""
+    """In order, without numbers, which are what changes, and without the words that merely announce the change."""
     found = (stem_word(word) for word in words(phrases("changes").sub(" ", text)) if word not in STOP_WORDS)
     topical = (stem for stem in found if stem not in _adding() and not any(char.isdigit() for char in stem))
     return tuple(dict.fromkeys(topical))
@@ -118,25 +117,25 @@ def is_negated(text: str) -> bool:
 
 
 def without_user(text: str) -> str:
-    """Without what a model calls the user, who says "I"."""
+    """Remove a model's words for the user, who says "I"."""
     return phrases("the_user").sub(" ", text)
 
 
 @cache
 def _adding() -> frozenset[str]:
-    """Verbs of which many objects are true at once."""
+    """Verbs with several simultaneous objects."""
     return frozenset(stem_word(word) for words in tables()["adding"].values() for word in words)
 
 
 # -- what a user says
 
-# What is longer was pasted, or is a task.
+# Longer messages were pasted, or are tasks.
 MAX_CHARS, MAX_LINES = 700, 4
 MIN_WORDS, MAX_WORDS = 3, 32
-# Of the sentences that pass the other rules and are so likely, readers found seven of ten lasting, on authors that the
-# scorer was not fitted on (`bench/summary_data`); of all sentences of users, one of seven.
+# On authors that the scorer was not fitted on (`bench/summary_data`), readers found seven of ten sentences above this
+# value that pass the other rules lasting; of all sentences of users, one of seven.
 LIKELY = 0.2
-# A sentence is about what is among its first words. A plain one is short and begins with the user.
+# The subject of a sentence is among its first words. A plain sentence is short and begins with the user.
 _FIRST_WORDS, _MAX_PLAIN = 3, 12
 _PASSING = ("days", "weekdays", "conditions", "second_person")
 _STOPS = (".", "。", "।", "۔")
@@ -144,36 +143,33 @@ _NAMES = FEATURES.index("names")
 # In German all nouns have capitals.
 _LEAST_NAMES, _LEAST_NAMES_DE = 1, 2
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-# "line 40", "Aufgabe 3": a part of what is at hand. Four digits are a year.
+# "line 40", "Aufgabe 3": a part of the current work. Four digits are a year.
 _NUMBERED = re.compile(r"(?<=[^\W\d_]{2}) #?\d{1,3}(?=[.,;:)]|$)")
 _NOT_PROSE = re.compile(r"""[{}<>|=`"“”„«»]|\w\(|\t|:\s|://""")
 
 
 class UserStatement(Struct, frozen=True):
-    """A sentence of a user's message that is the user's own and may be worth remembering."""
+    """A sentence in the user's own words that may be worth remembering."""
 
     text: str
     is_asked: bool
-    """Whether the user asks for it to be remembered."""
     likelihood: float = 0.0
-    """Of being lasting, as the scorer sees it in its message."""
+    """How likely it is lasting, as scored in its message."""
     names: int = 0
 
     @property
     def leans(self) -> bool:
-        """Whether it cannot be understood alone."""
         return _is_in("pointing", self._first(_FIRST_WORDS))
 
     @property
     def passes(self) -> bool:
-        """Whether it is no whole sentence, or depends on the day, a condition, the listener or a part of the work."""
+        """True if it is incomplete, or depends on the day, a condition, the listener or part of the work."""
         if not self.text.endswith(_STOPS) or _NUMBERED.search(self.text):
             return True
         return any(_is_in(each, self.text) for each in _PASSING)
 
     @property
     def is_own(self) -> bool:
-        """Whether it is about the user."""
         return _is_in("first_person", self._first(_FIRST_WORDS))
 
     @property
@@ -182,7 +178,7 @@ class UserStatement(Struct, frozen=True):
 
     @property
     def tells(self) -> bool:
-        """Whether it tells something lasting."""
+        """True if it says something lasting."""
         if self.leans or self.passes:
             return False
         if _is_in("lasting", self.text) and _word_count(self.text) <= _MAX_PLAIN:
@@ -191,7 +187,7 @@ class UserStatement(Struct, frozen=True):
 
     @property
     def _is_named(self) -> bool:
-        """Whether it names something. Scripts without capitals cannot show it."""
+        """True if it names something; scripts without capitals cannot show it."""
         least = _LEAST_NAMES_DE if language_of(self.text) == "de" else _LEAST_NAMES
         return self.names >= least or (self.text.lower() == self.text.upper() and self.is_likely)
 
@@ -211,7 +207,7 @@ def _is_in(name: str, text: str) -> bool:
 
 
 def own_statements(text: str) -> Iterator[UserStatement]:
-    """The user's own sentences: no questions, no code, tables or quotations, nothing of a text that was pasted."""
+    """The user's own sentences, without questions, code, tables, quotations and pasted text."""
     if len(text) > MAX_CHARS or text.count("\n") >= MAX_LINES:
         return
     said, rows = read_conversation([PlainMessage("user", text)])
@@ -230,8 +226,8 @@ def own_statements(text: str) -> Iterator[UserStatement]:
 
 
 def without_request(sentence: str) -> str:
-    """What the user asks to remember: "remember that I am Ada" is "I am Ada", and "I am Ada, remember that." too. Other
-    sentences stay as they are."""
+    """Drop the request from what the user asks to remember: "remember that I am Ada" and "I am Ada, remember that."
+    become "I am Ada". Other sentences are unchanged."""
     before, after = _requests()
     asked = before.match(sentence)
     if asked and asked.end() < len(sentence):
@@ -242,7 +238,7 @@ def without_request(sentence: str) -> str:
 
 @cache
 def _requests() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Before a statement, and after it."""
+    """Requests before a statement, and after it."""
 
     please = rf"(?:(?:{alternatives('please')})[\s,]*+)?"
     asks = rf"{please}(?:{alternatives('requests')})"
@@ -254,12 +250,12 @@ def _requests() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _word_count(text: str) -> int:
-    """Scripts without spaces have about two characters to a word."""
+    """Scripts without spaces have about two characters per word."""
     return len(text.split()) + sum(map(len, UNSPACED_RUN.findall(text))) // 2
 
 
 def learnable(text: str) -> Iterator[str]:
-    """The statements of a user's message that are worth remembering, word for word."""
+    """The statements of a user's message worth remembering, verbatim."""
     for each in own_statements(text):
         if not each.leans and (each.is_asked or each.tells):
             yield each.text

@@ -1,4 +1,4 @@
-"""Finding things by keywords and by embeddings, with both rankings fused. Knows passages, not messages or notes."""
+"""Search by keywords and embeddings, with both rankings fused. Knows passages, not messages or notes."""
 
 import logging
 

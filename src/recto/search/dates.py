@@ -1,4 +1,4 @@
-"""Dates: finds the dates that a question mentions, and makes the index labels for a passage's kind and day."""
+"""Finds the dates in a question, and makes the index labels for a passage's kind and day."""
 
 import re
 from datetime import date, timedelta
@@ -14,7 +14,7 @@ MONTHS = {
     for number, names in enumerate(tables("common_words.toml")["months"]["all"], 1)
     for name in names.split("/")
 }
-# Words that usually mean something else: they count as a month only beside a day or a year.
+# Words that usually mean something else: months only next to a day or a year.
 _AMBIGUOUS_MONTHS = frozenset(("may", "mar", "mars", "march", "jan", "mai"))
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
@@ -32,7 +32,7 @@ _BEFORE_MONTH = re.compile(r"\b(?:in|since|until|during|by|of|last|this|im|en|of
 
 
 class DayRange(Struct, frozen=True):
-    """From one day to another, both included. The ends may be prefixes: 2023, 2023-05, 2023-05-08."""
+    """A range of days, both ends included. The ends may be prefixes: 2023, 2023-05, 2023-05-08."""
 
     first: str
     last: str
@@ -46,7 +46,7 @@ class DatePart(Struct, frozen=True):
 
     @property
     def iso(self) -> str:
-        """`05` or `05-08`, as in a stored time after the year."""
+        """`05` or `05-08`, as after the year in a stored time."""
         return f"{self.month:02}" + (f"-{self.day:02}" if self.day else "")
 
 
@@ -55,7 +55,7 @@ ONE_DAY = timedelta(days=1)
 
 
 def find_dates(folded: str, today: date) -> list[DateMention]:
-    """Finds the dates in a normalized text, each once. A day also counts as its month and its year."""
+    """Return the dates in a normalized text, each once. A day also counts as its month and its year."""
     found: list[DateMention] = []
     for year, month, day in _ISO.findall(folded):
         found += [_period(f"{year}-{month}"), *([_period(f"{year}-{month}-{day}")] if day else [])]
@@ -101,12 +101,12 @@ _FIRST_DAY, _LAST_DAY = date(1900, 1, 1), date(2099, 12, 31)
 
 
 def passage_labels(kind: str, time: str) -> str:
-    """All labels of a passage: its kind; its day, month, year and decade; its month and day of any year; its kind
-    together with year and decade: of those that have each of two frequent labels few may have both."""
+    """All labels of a passage: its kind; its day, month, year and decade; its month and day of any year; and its kind
+    joined with year and decade, because few passages may have both of two frequent labels."""
     return _labels_of_day(kind, time[:10])
 
 
-@lru_cache(maxsize=64)  # a third of the time that it takes to cut a message into passages
+@lru_cache(maxsize=64)  # takes a third of the time of cutting a message into passages
 def _labels_of_day(kind: str, day: str) -> str:
     found = [kind_label(kind)] if kind else []
     if (match := _DATE_PREFIX.match(day)) and match[3]:
@@ -122,17 +122,16 @@ def kind_label(kind: str) -> str:
 
 
 def joint_label(kind: str, years: str) -> str:
-    """Of passages that have both labels; `years` is that of a year or of a decade."""
+    """`years` is the label of a year or a decade."""
     return f"{kind}{years}"
 
 
 def is_of_years(label: str) -> bool:
-    """Whether a label of a time is that of a year or of a decade."""
     return len(label) <= len(f"{LABEL_MARK}2000")
 
 
 def date_labels(mention: DateMention) -> list[str]:
-    """Labels for a date: every passage of that time has one of them."""
+    """Every passage of that time has one of them."""
     if not isinstance(mention, DayRange):
         return [f"{LABEL_MARK}m{mention.iso.replace('-', '')}"]
     first, last = _first_day(mention.first), _last_day(mention.last)
@@ -140,19 +139,18 @@ def date_labels(mention: DateMention) -> list[str]:
 
 
 def time_range_labels(since: str | None, before: str | None) -> list[str]:
-    """Labels for a time range: every passage in it has one of them. Empty for all times, and for times that cannot be
-    read."""
+    """Every passage in it has one of them. Empty for all time and for times that cannot be parsed."""
     first = _FIRST_DAY if since is None else _first_day(since)
     last = _LAST_DAY if before is None else _first_day(before)
     if (since is None and before is None) or first is None or last is None:
         return []
-    if before is not None and len(before) <= 10:  # the range ends where this day begins
+    if before is not None and len(before) <= 10:  # exclusive: the range ends before this day
         last -= ONE_DAY
     return _cover(first, last) or [f"{LABEL_MARK}never"]
 
 
 def _first_day(time: str) -> date | None:
-    """The day of a time; the first day where it names only a month or a year."""
+    """The day of a time, or the first day of its month or year."""
     match = _DATE_PREFIX.match(time)
     try:
         return date(int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None
@@ -161,13 +159,13 @@ def _first_day(time: str) -> date | None:
 
 
 def _last_day(time: str) -> date | None:
-    """The day of a time; the last day where it names only a month or a year."""
+    """The day of a time, or the last day of its month or year."""
     day = _first_day(time)
     return day if day is None or len(time) >= 10 else _period_end(day, 6 if len(time) == 7 else 4)
 
 
 def _period_end(day: date, digits: int) -> date:
-    """The last day of the decade (3 digits), year (4), month (6) or day (8) that begins with a day."""
+    """The last day of the decade (3 digits), year (4), month (6) or day (8) that begins on `day`."""
     if digits == 8:
         return day
     if digits == 6:
@@ -176,7 +174,7 @@ def _period_end(day: date, digits: int) -> date:
 
 
 def _cover(first: date, last: date) -> list[str]:
-    """The fewest decades, years, months and days that make up a range."""
+    """The fewest decades, years, months and days that cover a range."""
     found = []
     first, last = max(first, _FIRST_DAY), min(last, _LAST_DAY)
     while first <= last:

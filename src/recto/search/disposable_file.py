@@ -1,7 +1,7 @@
-"""DisposableFile: a SQLite file that can be made again from something else: a search index, a catalog, vectors.
+"""DisposableFile: a SQLite file that can be rebuilt from other data, such as a search index, a catalog or vectors.
 
-Any error of such a file is damage unless the disk, a permission or a lock is at fault. A damaged file is emptied, once:
-if the new one fails soon again, that is an error, and its owner goes on without it.
+Any error of such a file counts as damage unless the disk, a permission or a lock is at fault. A damaged file is emptied
+once. If the new one soon fails too, an error is raised and the owner continues without the file.
 """
 
 import logging
@@ -20,16 +20,16 @@ from recto.errors import Busy, RectoError, StoreError
 log = logging.getLogger(__name__)
 
 BUSY_S = 5.0
-# A file that fails again sooner than this was not damaged by chance.
+# If a rebuilt file fails sooner than this, the damage was no accident.
 MIN_LIFE_S = 600.0
-# Kinds of errors that say nothing about the content of a file.
+# Errors that do not mean the file is damaged.
 _HARMLESS = "BUSY LOCKED FULL IOERR CANTOPEN PERM AUTH NOMEM INTERRUPT PROTOCOL MISUSE NOLFS"
 _NOT_DAMAGE = frozenset(getattr(sqlite3, f"SQLITE_{name}") for name in _HARMLESS.split())
 _MARK = "rebuilt for"
 
 
 class UnreadableContent(sqlite3.DatabaseError):
-    """SQLite reads the file, but its rows make no sense to the code that reads them."""
+    """SQLite can read the file, but the code that uses its rows cannot interpret them."""
 
     def __init__(self, why: Exception) -> None:
         super().__init__(f"{type(why).__name__}: {why}")
@@ -38,11 +38,10 @@ class UnreadableContent(sqlite3.DatabaseError):
 
 class DisposableFile:
     def __init__(self, path: Path, name: str, prepare: Callable[[sqlite3.Connection], None]) -> None:
-        """`prepare` creates the tables unless they are there; `marks` among them for an owner that uses
-        `interpreting`."""
+        """`prepare` creates missing tables, including `marks` if the owner uses `interpreting`."""
         self.path, self.name = path, name
         self.rebuild_reason = ""
-        """Why the file had to be made again; empty if it was not."""
+        """Why the file had to be rebuilt; empty if it did not."""
         self.rebuilds = 0
         self._prepare = prepare
         self._emptied_at: float | None = None
@@ -53,11 +52,11 @@ class DisposableFile:
         create_private_file(self.path)
         db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         try:
-            # a crash may lose the latest writes, which can be made again, but never the file
+            # a crash may lose the latest writes, which can be repeated, but never the file
             with self.interpreting():
                 use_write_ahead_log(db, BUSY_S)
                 db.execute("PRAGMA synchronous=NORMAL")
-                db.execute("PRAGMA secure_delete=ON")  # what the user removed for good must not stay in the file
+                db.execute("PRAGMA secure_delete=ON")  # what the user deleted for good must not stay in the file
                 self._prepare(db)
         except BaseException:
             close_quietly(db)
@@ -66,8 +65,8 @@ class DisposableFile:
 
     @contextmanager
     def interpreting(self) -> Iterator[None]:
-        """Around code that works with rows of the file and nothing else: if it fails, the rows are at fault. Around
-        statements too: of a damaged file the driver may be unable to decode SQLite's own message."""
+        """Treat any failure of the enclosed code, which must only work with rows of the file, as damage. Wrap
+        statements too: with a damaged file the driver may fail to decode SQLite's own message."""
         try:
             yield
         except (RectoError, sqlite3.Error, OSError, MemoryError):
@@ -76,26 +75,26 @@ class DisposableFile:
             raise UnreadableContent(why) from why
 
     def recover(self, why: Exception) -> None:
-        """Empties the file after an error that shows damage. Raises any other error as a RectoError."""
+        """Empty the file after an error that shows damage. Raises any other error as a RectoError."""
         if not self._is_damage(why) or self._fails_again(why):
             raise self.error(why) from why
         reason = f"{self.name} was damaged ({why}) and is being rebuilt"
         log.warning("%s: %s", self.path, reason)
-        log.debug("how the damage showed", exc_info=why)
+        log.debug("the error that revealed the damage", exc_info=why)
         self.empty(reason, mark=why.place if isinstance(why, UnreadableContent) else "")
         self._emptied_at = time.monotonic()
 
     def empty(self, reason: str, mark: str = "") -> None:
-        """Leaves a file with empty tables. Raises StoreError."""
+        """Replace the file's content with empty tables. Raises StoreError."""
         try:
             self._overwrite(mark)
         except (sqlite3.Error, OSError) as why:
             if not self._is_damage(why):
                 raise self.error(why) from why
-            try:  # what SQLite cannot open as a database nobody else uses either
+            try:  # nothing else uses a file that SQLite cannot open as a database
                 for path in self._paths:
                     if path.is_dir() and not path.is_symlink():
-                        path.rename(f"{path}.{new_id()}.old")  # somebody else made it, and may want it back
+                        path.rename(f"{path}.{new_id()}.old")  # not ours; the user may want it back
                     else:
                         path.unlink(missing_ok=True)
             except OSError as again:
@@ -104,7 +103,7 @@ class DisposableFile:
         self.rebuilds += 1
 
     def _overwrite(self, mark: str) -> None:
-        """In one transaction: deleting the file would leave other processes with one that nobody sees any more."""
+        """Empty the file in one transaction. Deleting it would leave other processes with an unlinked file."""
         until = time.monotonic() + BUSY_S
 
         def check_time(status: int, _left: int, _total: int) -> None:
@@ -131,15 +130,15 @@ class DisposableFile:
         if not isinstance(why, sqlite3.Error) or isinstance(why, sqlite3.ProgrammingError | sqlite3.InterfaceError):
             return False
         code = getattr(why, "sqlite_errorcode", None) or 0
-        if code & 0xFF == sqlite3.SQLITE_READONLY:  # a damaged header makes a file read-only that is not
+        if code & 0xFF == sqlite3.SQLITE_READONLY:  # a damaged header can make a writable file read-only
             return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        # a folder, or a link to nowhere or to a device, in the place of a file
+        # the path is a folder, a dangling link or a device
         if any(os.path.lexists(path) and not path.is_file() for path in self._paths):
             return code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)
         return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF not in _NOT_DAMAGE
 
     def _fails_again(self, why: Exception) -> bool:
-        """Whether a new file would be of no use: the last one is hardly older, or was made for the same reason."""
+        """True if rebuilding would not help: the last rebuild is recent, or had the same reason."""
         if self._emptied_at is not None and time.monotonic() - self._emptied_at < MIN_LIFE_S:
             return True
         if isinstance(why, UnreadableContent):
@@ -149,7 +148,6 @@ class DisposableFile:
         return False
 
     def error(self, why: Exception) -> RectoError:
-        """The sentence for an error that is not recovered from."""
         if isinstance(why, RectoError):
             return why
         code = (getattr(why, "sqlite_errorcode", None) or 0) & 0xFF

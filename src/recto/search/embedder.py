@@ -1,7 +1,6 @@
-"""Embedder: turns texts into vectors of their meaning. `normalize_vectors` checks every vector before it is used.
+"""Embedder: turns texts into vectors of their meaning. `normalize_vectors` checks all vectors before use.
 
-Embedders by name: those that run here, alone or together, those of a server, and those of plugins. Each is imported
-only when it is opened.
+Embedders run locally (alone or as a pair), on a server, or come from plugins. Each is imported only when it is opened.
 """
 
 import logging
@@ -28,14 +27,13 @@ NONE = "none"
 LOCAL = "local"
 MINILM = "minilm"
 MULTILINGUAL = "multilingual"
-# The pause after a failure.
 RETRY_AFTER_S = 60.0
-# Brings the cosines of the multilingual encoder to the scale of MiniLM, for which weights and thresholds are set.
+# Scales the cosines of the multilingual encoder to those of MiniLM, for which weights and thresholds are set.
 MULTILINGUAL_STRETCH = 1.3
 
 
 class Embedder(Protocol):
-    """Thread-safe. Loads whatever it needs on first use. One that knows only some languages has `familiarity` too."""
+    """Thread-safe; loads what it needs on first use. An embedder with limited languages also has `familiarity`."""
 
     @property
     def name(self) -> str:
@@ -43,34 +41,33 @@ class Embedder(Protocol):
 
     @property
     def key(self) -> str:
-        """Name and version. Vectors of different keys are never compared."""
+        """Name and version. Vectors with different keys are never compared."""
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """One row per text, of length 1, or all zeros for a text without content. Raises NoVectors on failure."""
+        """Return one row per text, of length 1, or all zeros for an empty text. Raises NoVectors on failure."""
 
     def close(self) -> None: ...
 
 
 def familiarity(embedder: Embedder, text: str) -> float:
-    """How far the similarity of a text counts: from 0, for a text in an unknown language or script, to 1. Embedders
-    that do not tell are taken to know every language. Raises NoVectors on failure."""
+    """How much the similarity of a text counts, from 0 for an unknown language or script to 1. Embedders without
+    `familiarity` are assumed to know every language. Raises NoVectors on failure."""
     known: Callable[[str], float] | None = getattr(embedder, "familiarity", None)
     return known(text) if known else 1.0
 
 
 class EmbedderPause:
-    """After a failure an embedder is not called for a minute, and searches say why."""
+    """Blocks calls to an embedder for a minute after a failure, so that searches can say why."""
 
     def __init__(self) -> None:
         self._until, self._problem = 0.0, ""
 
     @property
     def problem(self) -> str:
-        """The last failure; empty once the embedder may be called again."""
+        """Empty once the embedder may be called again."""
         return self._problem if time.monotonic() < self._until else ""
 
     def begin(self, name: str, why: Exception) -> str:
-        """`name` is that of the embedder."""
         if isinstance(why, RectoError):
             problem = why.message
         else:
@@ -84,8 +81,8 @@ class EmbedderPause:
 
 
 def normalize_vectors(vectors: object, texts: Sequence[str]) -> "Vectors":
-    """Scales the vectors to length 1, as float32; zeros stay. Raises NoVectors if they are malformed."""
-    import numpy as np  # takes a tenth of a second
+    """Scale the vectors to length 1, as float32; zeros stay. Raises NoVectors if they are malformed."""
+    import numpy as np  # slow import
 
     try:
         rows = np.asarray(vectors, np.float64)
@@ -99,7 +96,7 @@ def normalize_vectors(vectors: object, texts: Sequence[str]) -> "Vectors":
     if not np.isfinite(rows).all():
         bad = int(np.argmin(np.isfinite(rows).all(1)))
         raise NoVectors(f"The embedder returned NaN or infinity for text {bad + 1}.")
-    # dividing by the largest entry first keeps the squares in range
+    # divide by the largest entry first to keep the squares in range
     largest = np.abs(rows).max(1, keepdims=True, initial=0)
     rows = rows / np.where(largest > 0, largest, 1)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -111,7 +108,7 @@ def normalize_vectors(vectors: object, texts: Sequence[str]) -> "Vectors":
 
 
 class SharedEmbedder:
-    """Opens an embedder when it is first needed, once for all who ask: its weights are large."""
+    """Opens an embedder on first use and shares it, because its weights are large."""
 
     def __init__(self, name: str, home: Path, find_address: Callable[[str], "EmbeddingAddress"]) -> None:
         self._name, self._home, self._find_address = name, home, find_address
@@ -127,27 +124,27 @@ class SharedEmbedder:
 
 
 def open_embedder(name: str, *, home: Path, address: "EmbeddingAddress | None" = None) -> Embedder | None:
-    """Opens an embedder by name; None for `none`. A `provider:model` needs an `address`."""
+    """None for `none`. A `provider:model` needs an `address`."""
     if name == NONE:
         return None
     if weights_of(name):
         return _open_local(name)
     if address is not None:
-        from recto.search.embedding_endpoint import EmbeddingEndpoint  # only a server needs it
+        from recto.search.embedding_endpoint import EmbeddingEndpoint  # only needed for a server
 
         return EmbeddingEndpoint(name, address)
     if not is_plugin("embedder", name):
         raise Invalid(
             f"{name!r} is not an embedder; use {LOCAL}, {MULTILINGUAL}, {MINILM}, {NONE} or provider:model.", name=name
         )
-    try:  # what the entry point names is called with the home
+    try:  # the entry point is called with the home
         return find_plugin("embedder", name).use(lambda maker: PluginEmbedder(name, maker(home)))
     except BrokenPlugin as why:
         return PluginEmbedder(name, None, why.message)
 
 
 def _open_local(name: str) -> Embedder:
-    """One of the embedders that run here; for `local` both, or the one that is installed."""
+    """`local` means both, or whichever is installed."""
     from recto.search.onnx_embedder import MiniLM, MultilingualEncoder  # only these need it
 
     if name != LOCAL:
@@ -159,16 +156,16 @@ def _open_local(name: str) -> Embedder:
 
 
 def weights_of(name: str) -> tuple[str, ...]:
-    """The models that an embedder runs here."""
+    """The models that an embedder runs locally."""
     if name == LOCAL:
         return (MULTILINGUAL, MINILM)
     return (name,) if name in (MULTILINGUAL, MINILM) else ()
 
 
 class LocalEmbedder:
-    """Both embedders that run here as one. The first knows many languages, the second English better.
+    """Both local embedders as one. The first knows many languages, the second is better at English.
 
-    An index of passages keeps their vectors apart. For short texts, which are few, each vector holds both.
+    An index of passages stores their vectors separately. For short texts, which are few, each vector holds both.
     """
 
     name = LOCAL
@@ -178,9 +175,9 @@ class LocalEmbedder:
         self.key = f"{first.key}+{second.key}"
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """The dot product of two rows is the mean of both similarities on the scale of MiniLM, and that of the first
-        alone where the second does not know the language."""
-        import numpy as np  # takes a tenth of a second
+        """The dot product of two rows is the mean of both similarities on MiniLM's scale, or only the first similarity
+        where the second embedder does not know the language."""
+        import numpy as np  # slow import
 
         first, second = self.parts
         known = np.array([[familiarity(second, text)] for text in texts], np.float32).reshape(-1, 1)
@@ -194,7 +191,7 @@ class LocalEmbedder:
 
 
 class PluginEmbedder:
-    """An embedder of another package. Its vectors are checked, and what it raises is NoVectors."""
+    """An embedder from another package. Its vectors are checked, and its exceptions become NoVectors."""
 
     def __init__(self, name: str, embedder: Any, problem: str = "") -> None:
         """`problem` says why the plugin cannot be used."""

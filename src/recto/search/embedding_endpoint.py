@@ -1,4 +1,4 @@
-"""EmbeddingEndpoint: any OpenAI-compatible `/v1/embeddings`. Knows an address and a key, not whose they are."""
+"""EmbeddingEndpoint: any OpenAI-compatible `/v1/embeddings`. Knows only an address and a key."""
 
 import json
 import re
@@ -30,7 +30,7 @@ LOCAL_URL = re.compile(r"http://(localhost|127\.[\d.]+|\[::1\])(:\d+)?(/|$)", re
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingAddress:
-    """The root of a provider's OpenAI-compatible endpoint, its key, and the variable that the key comes from."""
+    """The root of a provider's OpenAI-compatible endpoint, its key, and the variable that holds the key."""
 
     url: str
     key: str | None = field(default=None, repr=False)
@@ -38,7 +38,7 @@ class EmbeddingAddress:
 
 
 class _Retryable(Exception):
-    """Another attempt may succeed; `wait_s` is set where the server said how long to wait."""
+    """Worth retrying; `wait_s` is set if the server said how long to wait."""
 
     def __init__(self, message: str, wait_s: float | None = None) -> None:
         super().__init__(message)
@@ -50,10 +50,9 @@ class _TooLong(Exception):
 
 
 class EmbeddingEndpoint:
-    """A call returns all vectors or fails: when a later batch fails, earlier ones are lost. Keep calls small."""
+    """Each call returns all vectors or fails. If a later batch fails, earlier ones are lost, so keep calls small."""
 
     def __init__(self, name: str, address: EmbeddingAddress, *, timeout_s: float = 30.0, tries: int = 3) -> None:
-        """`name` is provider:model."""
         self.name = self.key = name
         self._provider, _, self._model = name.partition(":")
         self._address, self._timeout_s, self._tries = address, timeout_s, tries
@@ -62,8 +61,8 @@ class EmbeddingEndpoint:
         self._requests = self._width = 0
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        """A text without content gets zeros. If the width is still unknown, a full stop is sent to learn it."""
-        import numpy as np  # takes a tenth of a second
+        """An empty text gets zeros. If the width is still unknown, a full stop is sent to learn it."""
+        import numpy as np  # slow import
 
         filled = [at for at, text in enumerate(texts) if text.strip()]
         sent = [clean(texts[at])[0] for at in filled] or ["."] * (not self._width)
@@ -100,7 +99,7 @@ class EmbeddingEndpoint:
         raise NoVectors(f"{self._provider} was not called: `tries` is 0.")
 
     def _request(self, texts: list[str]) -> Any:
-        import httpx2  # slow to import, and only needed to send
+        import httpx2  # slow import
 
         body = {"model": self._model, "input": texts, "encoding_format": "float"}
         try:
@@ -120,7 +119,8 @@ class EmbeddingEndpoint:
 
     @contextmanager
     def _client(self) -> "Iterator[Client]":
-        """A client that is closed during a request would leave its connection open: the last request closes it."""
+        """Share one client. Closing it during a request would leave its connection open, so the last request closes
+        it."""
         with self._lock:
             if self._closed.is_set():
                 raise NoVectors(f"{self._provider} cannot be called: its embedder was closed.")
@@ -138,11 +138,11 @@ class EmbeddingEndpoint:
             self._http.close()
 
     def _open_client(self) -> "Client":
-        import httpx2  # slow to import, and only needed to send
+        import httpx2  # slow import
 
         key = self._address.key
         headers = {"user-agent": "recto"} | ({"authorization": f"Bearer {key}"} if key else {})
-        # a proxy from the environment must not be used for a server on this machine
+        # never use a proxy from the environment for a server on this machine
         direct = dict.fromkeys(("all://localhost", "all://127.0.0.0/8", "all://[::1]"))
         # without TLS there is nothing to verify, and loading the certificates takes a quarter of a second
         secure = not LOCAL_URL.match(self._address.url)
@@ -158,22 +158,21 @@ class EmbeddingEndpoint:
         if status in (400, 413, 422, 500) and (status == 413 or TOO_LONG.search(message)):
             return _TooLong(f"{self._provider} says a text is too long for {self._model}{suffix}")
         if status == 404:
-            return NoVectors(f"{self._provider} makes no vectors with {self._model}; check its name{suffix}")
+            return NoVectors(f"{self._provider} has no embedding model {self._model}; check its name{suffix}")
         if status in RETRY_STATUSES:
             return _Retryable(f"{self._provider} failed with status {status}{suffix}", _retry_after_s(response.headers))
         return NoVectors(f"{self._provider} refused the request with status {status}{suffix}")
 
     def _error_text(self, content: bytes) -> str:
-        """The server's error message on one line, with the key masked if it is repeated there."""
+        """The server's error message on one line, with the key masked."""
         answer = _json(content)
         while isinstance(answer, dict):
             answer = next((answer[name] for name in ("error", "message", "detail") if answer.get(name)), "")
         return without_key(" ".join(str(answer or "").split()), self._address.key)[:300]
 
     def _rows(self, answer: Any, count: int) -> list[Any]:
-        """The vectors in the order of the texts, whatever order they arrived in."""
         try:
-            # some servers leave out the index; they keep the order
+            # some servers omit the index; they keep the order
             indexes = (entry.get("index") for entry in answer["data"])
             places = [place if index is None else index for place, index in enumerate(indexes)]
             found = {place: entry["embedding"] for place, entry in zip(places, answer["data"], strict=True)}
@@ -205,7 +204,6 @@ def _batches(texts: list[str]) -> list[list[str]]:
 
 
 def _json(content: bytes) -> Any:
-    """None for content that is not JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Finder: answers a query from a keyword index and from vectors, and adds up the two scores."""
+"""Finder: answers a query from a keyword index and from vectors, and adds the two scores."""
 
 import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,20 +20,20 @@ T = TypeVar("T")
 
 __all__ = ["Finder", "Hit", "HitChoice", "Query", "SearchResult"]
 
-# From so many passages on numpy is imported in the background, which takes a tenth of a second.
+# From this many passages on, numpy (0.1 s) is imported in the background.
 WORTH_NUMPY = 2000
-# How many passages are scored by words, and how many are if the best of them are looked at again.
+# The number of passages scored by words, and the smaller number if the best are scored again.
 MAX_SCORED, FUSION_DEPTH = 800, 400
-# How many hits are read at once: a window seldom has room for more.
+# A window seldom has room for more.
 HIT_BATCH = 60
-# How many of the best passages are looked at again. While one of them has no vector, similarity does not count: others
-# would come first only because they have one.
+# The number of top passages that are scored again. If one of them has no vector, similarity does not count: passages
+# with a vector would win just by having one.
 LOOKED_AT = 30
-# The language of what is found is told by the beginnings of so many of the best passages.
+# The language of the results is detected from the beginnings of this many of the best passages.
 SAMPLED_PASSAGES, SAMPLED_CHARS = 5, 300
-# How much of their scores is still that of the first look, which knows their neighbours.
+# The share of the final score that comes from the first scoring, which includes neighbours.
 FIRST_LOOK_SHARE = 0.2
-# What a passage loses that only asks, such as a list of questions: it may hold the very words, but no answer.
+# Penalty for passages that only ask, such as a list of questions: they may hold the very words, but no answer.
 QUESTION_FACTOR = 0.5
 
 
@@ -43,7 +43,7 @@ class Hit(Struct, frozen=True):
     """Between 0 and 1: 1 for the best of every ranking."""
     because: str = ""
     word_score: float = 0.0
-    """How much of the query it contains, neighbours included; between 0 and about 1."""
+    """The share of the query in the passage and its neighbours; between 0 and about 1."""
     similarity: float | None = None
 
 
@@ -54,7 +54,7 @@ class SearchResult(Struct, frozen=True):
 
 
 HitChoice = Callable[[Iterator[Hit]], Sequence[Hit]]
-"""Takes as many of the hits as are wanted, the best first. They do not say why yet."""
+"""Takes as many of the hits as are wanted, best first. The hits have no reasons yet."""
 
 
 class Finder:
@@ -64,10 +64,10 @@ class Finder:
         self._ahead = QueryAhead(index)
         self._cache: dict[int, Partition] = {}
         self._too_large: int | None = None
-        """The partition that was last searched without a table of its passages."""
+        """The last searched partition that was too large for a table of its passages."""
 
     def warm(self) -> None:
-        """What makes the next searches faster and takes too long for a search itself: for the background."""
+        """Do in the background what speeds up later searches but is too slow for a search itself."""
         if self.index.extent(None).passages > WORTH_NUMPY:
             importlib.import_module("recto.search.partition")
         number, self._too_large = self._too_large, None
@@ -75,12 +75,12 @@ class Finder:
             self.index.file.reading(lambda: self._partition(number, self.index.extent(number).passages, has_time=True))
 
     def _partition(self, number: int | None, size: int, *, has_time: bool = False) -> "Partition":
-        from recto.search.partition import open_partition  # imports numpy, which takes a tenth of a second
+        from recto.search.partition import open_partition  # imports numpy
 
         return open_partition(self.index, self._cache, number, size, has_time=has_time)
 
     def prepare(self, query: Query) -> None:
-        """Begins with what takes longest, before everything about a query is known; a second call does nothing."""
+        """Start the slowest steps before the whole query is known; a second call does nothing."""
         if self._ahead.begin(query) and self.vectors:
             self.vectors.prepare(lambda: self._without_speakers(query))
 
@@ -91,7 +91,7 @@ class Finder:
         return self.index.file.reading(lambda: find_speaker(self.index, query.text, number).rest)
 
     def find(self, query: Query, choose: HitChoice = list) -> SearchResult:
-        """The best passages first. Nothing for an empty query or an unknown partition."""
+        """Best first; nothing for an empty query or an unknown partition."""
         return self.index.file.reading(lambda: self._find(query, choose))
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class Finder:
             by_words = {each: by_words[each] for each in rank(by_words)}
         look = SecondLook(query.text) if self.index.keeps_texts else None
         texts = self.index.texts(islice(by_words, LOOKED_AT)) if look else {}
-        if look:  # before waiting: there is time for it
+        if look:  # before waiting for vectors
             look.read(texts)
         near = answer().complete_for(list(islice(by_words, LOOKED_AT)))
         similarity = self._similarity(near, texts, by_words) if look else near.in_language(1.0)
@@ -137,8 +137,8 @@ class Finder:
         return SearchResult(tuple(_with_reasons(parsed, hits)), near.warning)
 
     def _similarity(self, near: Nearest, texts: Mapping[int, str], by_words: Iterable[int]) -> Mapping[int, float]:
-        """The similarity of passages as far as the embedder that knows fewer languages knows theirs: a question of a
-        few words, half of them names, does not tell, and notes are in several languages."""
+        """The similarity of passages, as far as MiniLM knows their language. The query is not used: a few words, half
+        of them names, do not show its language. The results are sampled because notes are in several languages."""
         beside, vectors = near.beside, self.vectors
         if vectors is None or not (near.similarity if beside is None else beside.similarity):
             return near.in_language(1.0)
@@ -158,8 +158,8 @@ class Finder:
         by_words: Mapping[int, float],
         nearest: Mapping[int, float],
     ) -> tuple[dict[int, float], dict[int, float]]:
-        """Both scores, after the best passages were looked at again; by words the others come after them. `texts` are
-        those of the best by words, which were read already."""
+        """Both scores after the best passages by words were scored again; the others follow them. `texts` holds the
+        texts of the best by words, which were already read."""
         first, top = list(islice(by_words, LOOKED_AT)), max(by_words.values(), default=0.0) or 1.0
         look.read(self.index.texts(each for each in islice(nearest, LOOKED_AT // 2) if each not in texts))
         seen, passages, share = look.scores(), partition.passages, FIRST_LOOK_SHARE
@@ -178,10 +178,10 @@ class Finder:
 def _accepted_similarity(
     query: Query, parsed: ParsedQuery, partition: "Partition", similarity: Mapping[int, float]
 ) -> dict[int, float]:
-    """The accepted of the nearest passages, the nearest first. Of a partition without a table as many are read as can
-    be among the best; the others, unread, only keep their places in the ranking."""
+    """The accepted nearest passages, nearest first. In a partition without a table, only those that can be among the
+    best are read; the others just keep their places in the ranking."""
     if partition.table is not None:
-        # a named speaker may raise any of them; else no more than are fused
+        # a named speaker may raise any of them; otherwise only this many are fused
         needed = len(similarity) if parsed.names_speaker else FUSION_DEPTH
         accepted = partition.accepted(query, similarity, needed)
         return {each: similarity[each] for each in islice(accepted, needed)}
@@ -204,7 +204,7 @@ def _hits(
     similarity: Mapping[int, float],
     best: Mapping[int, float],
 ) -> Iterator[Hit]:
-    """The best first, read as they are needed. `possible`: the score by words of one that holds the whole query."""
+    """Yield the best first, read as needed. `possible`: the word score of a passage that holds the whole query."""
     order, passages = iter(rank(best)[: query.limit]), partition.passages
     while batch := list(islice(order, HIT_BATCH)):
         partition.read(batch)
@@ -223,7 +223,6 @@ def _with_reasons(parsed: ParsedQuery, hits: Sequence[Hit]) -> Iterator[Hit]:
 
 
 def _word_reasons(postings: Sequence[Posting], wanted: Collection[int]) -> dict[int, str]:
-    """Which words the passages hold; of those that hold none, which words are beside them."""
     held = _held_words(postings, wanted)
     reasons = {each: "holds " + ", ".join(islice(names, 4)) for each, names in held.items()}
     around = {each: range(each - RADIUS, each + RADIUS + 1) for each in wanted if each not in held}
@@ -237,7 +236,6 @@ def _word_reasons(postings: Sequence[Posting], wanted: Collection[int]) -> dict[
 
 
 def _held_words(postings: Sequence[Posting], numbers: Collection[int]) -> dict[int, dict[str, None]]:
-    """The words of each passage that holds some, in the order of the postings."""
     held: dict[int, dict[str, None]] = {}
     for posting in postings:
         for each in set(numbers).intersection(posting.numbers):

@@ -1,4 +1,4 @@
-"""HybridIndex: a keyword index with its finder, and with vectors and translations as far as there are embedders."""
+"""HybridIndex: a keyword index with its finder, and with vectors and translations if there are embedders."""
 
 import os
 import re
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from recto.search.embedder import Vectors
 
 PROGRESS_INTERVAL_S = 0.1
-# On so many processors vectors are made at once; they stand back from turns.
+# Vectors are made on up to this many processors, at a lower priority than turns.
 THREADS = min(os.cpu_count() or 1, 8)
 
 OpenEmbedder = Callable[[], Embedder | None]
 Progress = Callable[[int, int], object]
-"""Called with how many are done, and how many there are."""
+"""Called with the number done and the total."""
 
 
 class HybridIndex:
@@ -37,7 +37,6 @@ class HybridIndex:
         self.keywords = KeywordIndex(path, keeps_texts=keeps_texts)
         self.finder = Finder(self.keywords)
         self.problem = ""
-        """Why there is no embedder."""
         self._embedder, self._read, self._timeout_s = embedder, read, timeout_s
         self._multilingual: Embedder | None = None
         self._lexicon: Lexicon | None = None
@@ -50,7 +49,7 @@ class HybridIndex:
         return self.finder.vectors
 
     def open(self) -> None:
-        """Opens the embedder once. Without one only words are searched, and `problem` says why."""
+        """Open the embedder once. Without one, only words are searched, and `problem` says why."""
         with self._opening:
             if self._is_open:
                 return
@@ -58,7 +57,7 @@ class HybridIndex:
             try:
                 embedder = self._embedder()
             except RectoError as why:
-                self.problem = f"{why.message.rstrip('.')}: words alone are searched"
+                self.problem = f"{why.message.rstrip('.')}: searching by words only"
                 return
             if embedder is not None:
                 self._use(embedder)
@@ -74,7 +73,7 @@ class HybridIndex:
         self.finder.vectors = vectors
 
     def translations(self, words: Sequence[str], likely: Sequence[str], within_s: float) -> dict[str, str]:
-        """The words of the index that say the same in its language; empty without the multilingual encoder."""
+        """Translate words into words of the index; empty without the multilingual encoder."""
         self.open()
         try:
             return self._lexicon.translations(words, likely, within_s) if self._lexicon else {}
@@ -82,7 +81,7 @@ class HybridIndex:
             return {}
 
     def similarities(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How near texts are to a question in any language, by the multilingual encoder; empty without it."""
+        """The similarity of texts to a question in any language, by the multilingual encoder; empty without it."""
         self.open()
         if self._multilingual is None or not texts:
             return []
@@ -98,13 +97,12 @@ class HybridIndex:
 
     @property
     def rebuild_reason(self) -> str:
-        """Why the index had to be rebuilt; empty if it was not."""
         return self.keywords.file.rebuild_reason
 
     def make_vectors(self, progress: Progress | None = None) -> None:
-        """Makes all missing vectors now. Stops at a failure, which `vectors.problem` then describes."""
+        """Make all missing vectors now. Stops at a failure, which `vectors.problem` describes."""
         vectors, reported = self.vectors, 0.0
-        with in_background():  # whoever waits for it has more patience than a turn of another thread
+        with in_background():  # give way to turns in other threads
             while vectors is not None and vectors.make_batch(THREADS):
                 # counting the waiting passages is too slow to do for every batch
                 if progress and time.monotonic() - reported > PROGRESS_INTERVAL_S:
@@ -112,7 +110,7 @@ class HybridIndex:
                     reported = time.monotonic()
 
     def stop(self) -> None:
-        """Makes no more vectors. A running batch stops after its current text."""
+        """Stop making vectors, after the current text of a running batch."""
         self.finder.close()
         if self.finder.vectors:
             self.finder.vectors.close()
@@ -124,21 +122,21 @@ class HybridIndex:
 
 # -- words of other languages
 
-# The commonest words of an index get vectors, a batch at a time.
+# The most common words of an index get vectors, in batches.
 MAX_WORDS, BATCH = 8_000, 128
-# With how many of its neighbours, and among how many words, it is measured what a word has in common with others.
+# The number of nearest neighbours for CSLS, and of words that they are taken from.
 NEIGHBOURS, MAX_COMPARED = 10, 2_000
-# Of 40 words in five languages over notes about a boat, those that the notes hold had 0.09 to 0.57, but for one; the
-# others had at most 0.07, but for two.
+# Measured with 40 words in five languages over notes about a boat: words that the notes hold scored 0.09 to 0.57, with
+# one exception; the others at most 0.07, with two exceptions.
 LEAST, LEAST_COSINE = 0.08, 0.55
 _WORD = re.compile(r"[^\W\d_]{3,40}")
 
 
 class Lexicon:
-    """Finds the words of an index that say the same as words of another language.
+    """Finds words of an index that mean the same as words of another language.
 
-    Every word of the indexed texts has a vector of the multilingual encoder. Some words are near to anything that it
-    hardly knows; so a similarity counts as far as it exceeds what both words share with their neighbours (CSLS).
+    Every word of the indexed texts has a vector of the multilingual encoder. Some words, hardly known to it, are near
+    to everything, so a similarity counts only as far as it exceeds what both words share with their neighbours (CSLS).
     """
 
     def __init__(self, index: KeywordIndex, embedder: Embedder) -> None:
@@ -149,8 +147,8 @@ class Lexicon:
         self._missing: list[str] = []
 
     def translations(self, words: Sequence[str], likely: Iterable[str], within_s: float) -> dict[str, str]:
-        """The words of the index for those of them that have some. `likely`: texts whose words get their vectors first,
-        where there is no time for all."""
+        """Map words to their translations in the index, where there are any. If there is no time for all vectors, the
+        words of the `likely` texts come first."""
         self._read()
         first = set(_words(likely))
         self._missing.sort(key=lambda word: word not in first)
@@ -165,7 +163,6 @@ class Lexicon:
         return self._nearest(words) if words and self._vectors else {}
 
     def _read(self) -> None:
-        """The words of the index, with the vectors that were made before."""
         if self._state == (state := f"{self._index.queue_end} {self._index.mark('removed')}"):
             return
         counts = Counter(word for text in self._index.every_text() for word in set(_words([text])))
@@ -177,7 +174,7 @@ class Lexicon:
         self._state = state
 
     def _nearest(self, words: Sequence[str]) -> dict[str, str]:
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         names = list(self._vectors)
         rows = np.frombuffer(b"".join(self._vectors.values()), np.float16).reshape(len(names), -1).astype(np.float32)
@@ -191,7 +188,7 @@ class Lexicon:
 
 
 def _common(near: "Vectors", *, own: bool = False) -> "Vectors":
-    """The mean similarity of each row's nearest neighbours, itself left out."""
+    """The mean similarity of each row's nearest neighbours, excluding itself."""
     count = min(NEIGHBOURS + own, near.shape[1])
     near.partition(near.shape[1] - count, axis=1)
     top = near[:, near.shape[1] - count :]

@@ -1,6 +1,6 @@
 """IndexFile: the SQLite file of a search index, with connections for several threads.
 
-Everything in it can be made again from what is searched, so nothing is ever repaired: see DisposableFile.
+All of its content can be rebuilt, so nothing is ever repaired: see DisposableFile.
 """
 
 import os
@@ -19,7 +19,7 @@ from recto.search.disposable_file import DisposableFile, close_quietly
 T = TypeVar("T")
 
 VERSION = "4"
-# A turn, a search and the background use it at the same time, seldom more.
+# A turn, a search and the background use the file at the same time; rarely more.
 MAX_IDLE = 3
 
 _TABLES = """
@@ -44,9 +44,9 @@ CREATE TABLE embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, done IN
 CREATE TABLE vectors (
     embedder INTEGER NOT NULL, sha BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, sha)) WITHOUT ROWID;
 """
-# What all channels hold together, kept by triggers for so many partitions at a time: a sum over a hundred thousand
-# conversations would take longer than the rest of a search. For a row
-# that is replaced no other trigger runs than the one before the insertion.
+# Triggers keep the sums over all channels, in groups of this many partitions: summing over a hundred thousand
+# conversations would take longer than the rest of a search. Replacing a row fires only the trigger before the
+# insertion.
 SUM_BITS = 42
 _SUMS = (
     "CREATE TABLE lane_sums (block INTEGER PRIMARY KEY, passages INTEGER NOT NULL, words INTEGER NOT NULL)",
@@ -65,8 +65,8 @@ _SUMS = (
 )
 _SUM_NAMES = "('lane_sums', 'lane_replaced', 'lane_deleted')"
 
-# Every addition leaves a segment, and a search opens all of them for each of its words. FTS5 merges some at once; more
-# than this are merged in the background, so many pages at a time.
+# Every addition leaves a segment, and a search opens all of them for each of its words. FTS5 merges some immediately;
+# more than this are merged in the background, this many pages at a time.
 MAX_SEGMENTS, MERGED_PAGES = 6, 200
 
 
@@ -79,17 +79,18 @@ class IndexFile(DisposableFile):
     def __init__(self, path: Path) -> None:
         super().__init__(path, "the search index", self._prepare_tables)
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        """Where the file is while its folder cannot be written."""
+        """The location of the file while its folder is not writable."""
         self._local = threading.local()
-        """The connection that a thread is using now, unless the file was closed since; and whether it is in `run`."""
+        """The connection this thread is using, unless the file was closed since, and whether it is inside `run`."""
         self._idle: list[sqlite3.Connection] = []
         self._generation = 0
-        """Counts how often the file was closed: a connection of an earlier time is not used again."""
+        """Incremented when the file is closed, so that older connections are not reused."""
         self._lock = threading.RLock()
 
     def run(self, work: Callable[[], T]) -> T:
-        """The result of work on this file. If the file turns out to be damaged, in this thread or in one that helps
-        it, it is emptied and the work is done again. Raises StoreError; within another `run` what SQLite raises."""
+        """Run work on this file and return its result. If the file turns out to be damaged, in this thread or one that
+        helps it, the file is emptied and the work repeated. Raises StoreError; inside another `run`, SQLite's
+        error."""
         if getattr(self._local, "is_running", False):
             return work()
         self._local.is_running, before = True, self.rebuilds
@@ -110,7 +111,7 @@ class IndexFile(DisposableFile):
             self._local.is_running = False
 
     def reading(self, work: Callable[[], T]) -> T:
-        """The result of work that reads this file and does nothing else: if it fails, the file is damaged."""
+        """Run work that only reads this file; any failure means that the file is damaged."""
 
         def interpreted() -> T:
             with self.in_use(), self.interpreting():
@@ -119,7 +120,7 @@ class IndexFile(DisposableFile):
         return self.run(interpreted)
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows; none of a file that was damaged."""
+        """Return all rows; none if the file was damaged."""
 
         def rows() -> list[Any]:
             with self.in_use() as db, self.interpreting():
@@ -129,8 +130,8 @@ class IndexFile(DisposableFile):
 
     @contextmanager
     def in_use(self) -> Iterator[sqlite3.Connection]:
-        """A connection for this thread alone, the same for all uses within. Threads come and go, so a connection
-        belongs to a use, not to a thread. Nobody closes it meanwhile: closing it in use would crash the process."""
+        """A connection for this thread, shared by all nested uses. It belongs to a use, because threads come and go.
+        Nothing closes it meanwhile: closing it in use would crash the process."""
         outer: _Use | None = getattr(self._local, "use", None)
         if outer and outer.generation == self._generation:
             yield outer.db
@@ -149,7 +150,7 @@ class IndexFile(DisposableFile):
                     close_quietly(use.db)
 
     def write(self, work: Callable[[sqlite3.Connection], T], *, changes: bool = True) -> T:
-        """Runs work in one transaction. `changes` tells all readers that there is something new."""
+        """Run work in one transaction. `changes` makes all readers notice it."""
 
         def transaction() -> T:
             with self.interpreting(), self.in_use() as db:
@@ -168,24 +169,22 @@ class IndexFile(DisposableFile):
         return self.run(transaction)
 
     def optimize(self) -> None:
-        """Joins the parts that words were written in: they are then found in two thirds of the time."""
+        """Merge all full-text segments; words are then found in two thirds of the time."""
         self.write(lambda db: db.execute("INSERT INTO words (words) VALUES ('optimize')").close())
 
     def merge_segments(self) -> bool:
-        """Does a part of what makes searches faster after many additions; returns whether more is left. What the index
-        holds does not change."""
+        """Merge some segments of the full-text index; return True if more remain. The content does not change."""
         if self.read("SELECT count(DISTINCT segid) FROM words_idx")[0][0] <= MAX_SEGMENTS:
             return False
         return self.write(_merge, changes=False)
 
     @property
     def change_id(self) -> str:
-        """A value that differs after every write by any thread or process."""
+        """A value that changes with every write by any thread or process."""
         rows = self.read("SELECT value FROM marks WHERE name = 'changes'")
         return str(rows[0][0]) if rows else ""
 
     def rebuild(self, reason: str) -> None:
-        """Empties the file; the user is told the reason."""
         with self._lock:
             self._close_idle()
             self.empty(reason)
@@ -204,7 +203,7 @@ class IndexFile(DisposableFile):
     def _open_connection(self) -> sqlite3.Connection:
         there = next(folder for folder in self.path.absolute().parents if folder.exists())
         if not os.access(there, os.W_OK):
-            # the index is used and completed elsewhere, as long as this is open
+            # use and extend a copy elsewhere while this is open
             self._copy = tempfile.TemporaryDirectory(prefix="recto-")
             copy = Path(self._copy.name) / self.path.name
             for suffix in ("", "-wal"):
@@ -232,13 +231,13 @@ class IndexFile(DisposableFile):
 
 
 def _create_tables(db: sqlite3.Connection) -> None:
-    """In place of any others. Those of a virtual table go with it."""
+    """Replace all tables. Those of a virtual table are dropped with it."""
     for condition in ("sql LIKE 'CREATE VIRTUAL%'", "type = 'table' AND name NOT LIKE 'sqlite_%'"):
         for (name,) in db.execute(f"SELECT name FROM sqlite_master WHERE {condition}").fetchall():
             db.execute(f'DROP TABLE "{name}"')
     for statement in (*_TABLES.split(";"), *_SUMS):
         db.execute(statement)
-    # by `removed` whoever holds passages in memory notices that they are gone
+    # `removed` tells processes that hold passages in memory to drop them
     marks = [("version", VERSION), ("removed", new_id()), ("changes", new_id())]
     db.executemany("INSERT INTO marks VALUES (?, ?)", marks)
 

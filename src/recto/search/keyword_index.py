@@ -1,7 +1,7 @@
 """KeywordIndex: items cut into passages, with their words. Works for anything that has text, in any partition.
 
-Holds no texts unless it is asked to keep their words: the owner of an item can provide its text again. The tables
-call partitions shelves and channels lanes.
+Stores no texts unless asked to: the owner of an item can provide its text again. The tables call partitions shelves and
+channels lanes.
 """
 
 import hashlib
@@ -24,27 +24,23 @@ from recto.search.terms import folded_text, folded_words, index_terms, topical
 
 # A passage number holds its partition, its channel, and a count: neighbours in a channel have adjacent numbers.
 PARTITION_BITS, CHANNEL_BITS = 33, 32
-# The step in number where another branch or another session begins: too far for neighbours to share a score.
+# The gap in numbers between branches or sessions: too wide for neighbours to share a score.
 GAP = 16
 SESSION_S = 6 * 3600
 HASH_BYTES = 12
 # Faster than the default, and hardly larger.
 TEXT_COMPRESSION = 4
 COLUMNS = "n, item, start, end, place, branch, kind, who, at, words, asks, sha"
-"""Of the table of passages, in the order of `Passage`."""
+"""In the order of `Passage`."""
 _NUMBERS = Decoder(list[int])
 K = TypeVar("K")
 T = TypeVar("T")
 TEXTS_AT_ONCE = 500
-# How many partitions, that is conversations, stay in memory.
 MAX_CACHED_PARTITIONS = 8
 
 
 class IndexItem(Struct, frozen=True):
-    """Something that can be found: a message, or a part of a note."""
-
     number: int
-    """Identifies the item to its owner."""
     text: str
     position: int = 0
     """Its order in the partition."""
@@ -54,12 +50,10 @@ class IndexItem(Struct, frozen=True):
     time: str = ""
     """When it was said, as text that sorts."""
     channel: int = 0
-    """Only passages of one channel are neighbours: tool output does not separate a question from its answer."""
+    """Only passages of one channel are neighbours, so that tool output does not separate a question from its answer."""
 
 
 class Passage(Struct, frozen=True):
-    """A piece of an item, without its text."""
-
     number: int
     item: int
     start: int
@@ -71,7 +65,7 @@ class Passage(Struct, frozen=True):
     time: str
     words: int
     is_question: bool
-    """It asks, and does not answer: a question is seldom what is looked for."""
+    """The passage only asks: a question is seldom what is looked for."""
     sha: bytes
 
     @property
@@ -80,7 +74,7 @@ class Passage(Struct, frozen=True):
 
 
 class Extent(Struct, frozen=True):
-    """How much a partition holds, or all of them: what scores are measured against."""
+    """The size of a partition, or of all of them: the basis for scores."""
 
     passages: int
     words: int
@@ -99,7 +93,7 @@ class Filter(Struct, frozen=True):
 
     @property
     def labels(self) -> list[list[str]]:
-        """Groups of labels: a matching passage has one of each. So may one that does not match."""
+        """Groups of labels. A match has a label of each group, but having one does not make it a match."""
         groups = [[kind_label(self.kind)] if self.kind else [], time_range_labels(self.since, self.before)]
         return [group for group in groups if group]
 
@@ -116,7 +110,7 @@ NO_FILTER = Filter()
 
 class KeywordIndex:
     def __init__(self, path: Path, *, keeps_texts: bool = False) -> None:
-        """`keeps_texts` also stores the words of each passage in their order, for a second look."""
+        """`keeps_texts` also stores the words of each passage in order, for the second scoring."""
         self.file = IndexFile(path)
         self.keeps_texts = keeps_texts
 
@@ -129,10 +123,10 @@ class KeywordIndex:
         expected: Mapping[str, str] | None = None,
         removed: Sequence[int] = (),
     ) -> None:
-        """Removes items, adds others to their partitions, in order, and sets the marks, in one transaction. Does
-        nothing if another process has changed a mark that is `expected` to have a certain value."""
+        """Remove items, add others to their partitions in order, and set marks, in one transaction. Does nothing if
+        another process has changed one of the `expected` marks."""
         keeps = self.keeps_texts
-        # before the transaction: no other process waits for it
+        # before the transaction, so that no other process waits for it
         cut = {key: [cut_item(item, keeps_text=keeps) for item in items] for key, items in partitions.items()}
 
         def write(db: sqlite3.Connection) -> None:
@@ -144,11 +138,11 @@ class KeywordIndex:
         self.file.write(write)
 
     def remove(self, items: Sequence[int]) -> None:
-        """Removes items. Their words stay until the index is cleared, but lead nowhere."""
+        """Remove items. Their words stay until the index is cleared, but lead nowhere."""
         self.file.write(lambda db: _remove(db, items))
 
     def clear(self, kept_items: Iterable[int], marks: Mapping[str, str], forgotten_prefix: str) -> None:
-        """Removes everything except the vectors of `kept_items`, which will be added again, and the marks that do not
+        """Remove everything except the vectors of `kept_items`, which will be added again, and the marks that do not
         begin with `forgotten_prefix`."""
         kept = "SELECT sha FROM passages WHERE item IN (SELECT value FROM json_each(?))"
         numbers = _listed(kept_items)
@@ -166,18 +160,16 @@ class KeywordIndex:
         self.file.write(write)
 
     def marks(self, prefix: str) -> dict[str, str]:
-        """The marks whose names begin with a prefix, by the rest of the name; empty ones are left out."""
+        """The non-empty marks with a prefix, by the rest of the name."""
         query = "SELECT substr(name, ?), value FROM marks WHERE substr(name, 1, ?) = ? AND value <> ''"
         return dict(self.file.read(query, (len(prefix) + 1, len(prefix), prefix)))
 
     def mark(self, name: str) -> str:
-        """A value that the owner has stored; empty in a new index."""
+        """A value stored by the owner; empty in a new index."""
         rows = self.file.read("SELECT value FROM marks WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 
     def parsed_mark(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        """What the owner has stored as a text of another type; the default in a new index."""
-
         return self.file.reading(lambda: parse(value) if (value := self.mark(name)) else default)
 
     # -- looking up
@@ -195,8 +187,8 @@ class KeywordIndex:
     def matching(
         self, terms: Sequence[Sequence[str]], partition: int | None, limit: int, after: int = -1, labels: str = ""
     ) -> list[int]:
-        """The newest passages that contain every term, word or label, in one of its forms; `term*` matches a prefix.
-        Only numbers greater than `after` count, and only passages whose `labels` match such an expression."""
+        """The newest passages that contain every term (word or label) in one of its forms; `term*` matches a prefix.
+        Only passages with numbers above `after` and with matching `labels` count."""
         return self.matching_each([terms], partition, limit, after, labels)[0]
 
     def matching_each(
@@ -209,8 +201,8 @@ class KeywordIndex:
         *,
         order: str = "DESC",
     ) -> list[list[int]]:
-        """The same for several lists of terms, all in one row: after each row that is read, other threads go first.
-        In ascending order (`ASC`) the oldest are found, in two thirds of the time."""
+        """The same for several lists of terms, read as one row: other threads run after each row. Ascending order
+        (`ASC`) finds the oldest, in two thirds of the time."""
         low, high = _bounds(partition)
         query = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid {order} LIMIT ?"
         # as one text: reading thousands of rows takes three times as long
@@ -223,7 +215,7 @@ class KeywordIndex:
         return [sorted(_NUMBERS.decode(each), reverse=True) for each in found]
 
     def label_expression(self, labels: Sequence[Sequence[str]]) -> str:
-        """What matches passages with one label of each group: those of a kind, those of a time, or both."""
+        """An expression for passages with one label of each group: of a kind, of a time, or both."""
         if len(labels) < 2:
             return " AND ".join(map(_any_of, labels))
         (kind,), times = labels
@@ -233,12 +225,12 @@ class KeywordIndex:
         return f"({' OR '.join([*parts, f'({_quote(kind)} AND {_any_of(days)})'] if days else parts)})"
 
     def count_from(self, number: int, partition: int | None) -> float:
-        """About how many passages have at least this number."""
+        """The approximate number of passages with this number or a greater one."""
         later = 0.0
         if partition is not None:
             query = "SELECT n, last, passages FROM lanes WHERE n BETWEEN ? AND ? AND last > n"
             channels = self.file.read(query, _bounds(partition))
-        else:  # a hundred thousand conversations have as many channels: few are read
+        else:  # a hundred thousand conversations have as many channels: sample a few
             block = number >> SUM_BITS
             (later,) = self.file.read(
                 "SELECT (SELECT coalesce(sum(passages), 0) FROM lane_sums WHERE block > ?) "
@@ -258,19 +250,18 @@ class KeywordIndex:
         return {row[0]: Passage(*row) for row in self.file.read(query, (_listed(numbers),))}
 
     def said_by(self, speaker: str, kind: str, numbers: Iterable[int]) -> list[int]:
-        """Those of the passages that this speaker said, or that are of this kind."""
+        """The given passages that this speaker said, or that are of this kind."""
         query = "SELECT n FROM passages WHERE n IN (SELECT value FROM json_each(?)) AND (who = ? OR kind = ?)"
         return [number for (number,) in self.file.read(query, (_listed(numbers), speaker or None, kind or None))]
 
     def texts(self, numbers: Iterable[int]) -> dict[int, str]:
-        """The texts of passages as `folded_text` gives them, if they are kept."""
+        """The texts of passages as returned by `folded_text`, if they are kept."""
         rows = self.file.read(
             "SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))", [_listed(numbers)]
         )
         return {number: zlib.decompress(packed).decode() for number, packed in rows}
 
     def every_text(self) -> Iterator[str]:
-        """The texts of all passages, if they are kept."""
         last = -1
         while rows := self.file.read("SELECT n, text FROM texts WHERE n > ? ORDER BY n LIMIT ?", (last, TEXTS_AT_ONCE)):
             yield from (zlib.decompress(packed).decode() for _, packed in rows)
@@ -278,25 +269,23 @@ class KeywordIndex:
 
     @property
     def queue_end(self) -> int:
-        """The number of the last queue entry: grows with every passage that is added. Passage numbers cannot tell what
+        """The number of the last queue entry, which grows with every added passage. Passage numbers cannot show what
         is new: a later one may be smaller, in another channel."""
         return int(self.file.read("SELECT coalesce(max(n), 0) FROM queue")[0][0])
 
     def columns(self, partition: int, queue_end: int = 0) -> list[str]:
-        """Numbers, positions, branches, word counts and questions (1) of passages that were added after a queue entry,
-        separated by commas: as rows they would take five times as long to read."""
+        """Numbers, positions, branches, word counts and questions (1) of passages added after a queue entry, separated
+        by commas: as rows they would take five times as long to read."""
         joined = ", ".join(f"group_concat({name})" for name in ("n", "place", "branch", "words", "asks"))
         added, values = _added(partition, queue_end)
         row = self.file.read(f"SELECT {joined} FROM (SELECT n, place, branch, words, asks {added})", values)[0]
         return [column or "" for column in row]
 
     def hashes(self, partition: int | None, queue_end: int = 0) -> list[tuple[int, bytes]]:
-        """Numbers and hashes of passages that were added after a queue entry."""
         added, values = _added(partition, queue_end)
         return self.file.read(f"SELECT n, sha {added}", values)
 
     def speakers(self, partition: int, min_messages: int = 2) -> list[str]:
-        """The names of speakers with at least `min_messages` items."""
         query = "SELECT who FROM people WHERE shelf = ? AND times >= ?"
         return [row[0] for row in self.file.read(query, (partition, min_messages))]
 
@@ -305,7 +294,7 @@ class KeywordIndex:
 
 
 def keep_recent(cache: dict[K, T], key: K, value: T, most: int = MAX_CACHED_PARTITIONS) -> None:
-    """Puts a value last into a cache and drops the first ones, which were not used for longest."""
+    """Put a value at the end of a cache and drop the least recently used ones."""
     cache.pop(key, None)
     cache[key] = value
     while len(cache) > most:
@@ -336,7 +325,7 @@ def _bounds(partition: int | None) -> tuple[int, int]:
 
 
 def _added(partition: int | None, queue_end: int) -> tuple[str, tuple[int, ...]]:
-    """The end of a statement about passages that were added after a queue entry, and its values."""
+    """The end of a statement about passages added after a queue entry, and its values."""
     since = " AND n IN (SELECT passage FROM queue WHERE n > ?)" if queue_end else ""
     return f"FROM passages WHERE n BETWEEN ? AND ?{since}", (*_bounds(partition), *([queue_end] if queue_end else []))
 
@@ -354,33 +343,31 @@ def _quote(term: str) -> str:
 
 
 class CutPassage(Struct, frozen=True, gc=False):
-    """A passage of an item that has no number yet."""
-
     row: tuple[Any, ...]
     """The values of `COLUMNS` after the number."""
     words: int
     terms: str
-    """Its words and labels, as they are indexed."""
+    """Its words and labels, as indexed."""
     packed: bytes | None
-    """Its text for a second look."""
+    """Its text for the second scoring."""
 
 
 CutItem = tuple[IndexItem, Sequence[CutPassage]]
 
 
 def embedded_text(text: str, speaker: str) -> str:
-    """The text that is embedded for a passage: the speaker is a part of its meaning."""
+    """The text to embed for a passage: the speaker is a part of its meaning."""
     return text if not speaker or text.startswith(speaker) else f"{speaker}: {text}"
 
 
 def text_hash(text: str, speaker: str = "") -> bytes:
-    """The key of a vector: the hash of the text that is embedded."""
+    """The key of a vector: the hash of the embedded text."""
     embedded = embedded_text(text, speaker).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(embedded, digest_size=HASH_BYTES).digest()
 
 
 def cut_item(item: IndexItem, *, keeps_text: bool) -> CutItem:
-    """Everything about an item's passages that does not depend on what the index holds."""
+    """Prepare everything about an item's passages that does not depend on the index."""
     return item, [_cut_passage(item, *span, keeps_text=keeps_text) for span in split_passages(item.text)]
 
 
@@ -388,7 +375,7 @@ def _cut_passage(item: IndexItem, start: int, end: int, *, keeps_text: bool) -> 
     text = item.text[start:end]
     folded = folded_text(text)
     packed = zlib.compress(folded.encode("utf-8", "replace"), TEXT_COMPRESSION) if keeps_text else None
-    once = set(folded_words(folded))  # the index does not tell how often
+    once = set(folded_words(folded))  # the index does not store counts
     count = len(topical(once))
     where = (item.number, start, end, item.position, item.branch)
     row = (*where, item.kind, item.speaker, item.time, count, asks_only(text), text_hash(text, item.speaker))
@@ -396,7 +383,6 @@ def _cut_passage(item: IndexItem, start: int, end: int, *, keeps_text: bool) -> 
 
 
 def write_items(db: sqlite3.Connection, partitions: Mapping[str, Sequence[CutItem]]) -> None:
-    """Adds items to their partitions, in order."""
     written: list[tuple[int, CutPassage]] = []
     # ascending: words of a smaller number would begin another segment of the full-text index
     for number, key in sorted((_partition(db, key), key) for key in partitions):
@@ -421,7 +407,6 @@ def _partition(db: sqlite3.Connection, key: str) -> int:
 
 
 def _number_passages(db: sqlite3.Connection, channel: int, items: Sequence[CutItem]) -> list[tuple[int, CutPassage]]:
-    """The passages that a channel gets, with their numbers."""
     known = db.execute("SELECT passages, words, last, branch, at FROM lanes WHERE n = ?", (channel,)).fetchone()
     count, total, last, branch, time = known or (0, 0, channel, 0, "")
     numbered: list[tuple[int, CutPassage]] = []
@@ -437,7 +422,7 @@ def _number_passages(db: sqlite3.Connection, channel: int, items: Sequence[CutIt
 
 
 def _is_new_session(before: str, now: str) -> bool:
-    """Whether enough time has passed for another session to begin."""
+    """True if enough time has passed for another session."""
     if not before or not now or before[:13] == now[:13]:
         return False
     try:

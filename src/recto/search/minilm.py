@@ -1,4 +1,4 @@
-"""MiniLM's tokenizer, and its encoder as an ONNX graph with int8 weights, written from its float32 weights."""
+"""MiniLM's tokenizer, and its encoder as an ONNX graph with int8 weights, made from its float32 weights."""
 
 import json
 import mmap
@@ -28,20 +28,17 @@ MICROSOFT = "com.microsoft"
 
 
 class OnnxGraph(Struct):
-    """Collects nodes and constants, and writes the ONNX file."""
-
     nodes: list[bytes] = field(default_factory=list)
     constants: list[bytes] = field(default_factory=list)
 
     def constant(self, value: NDArray[Any]) -> str:
-        """Adds a constant and gives its name."""
         name = f"c{len(self.constants)}"
         dims = [(1, int(size)) for size in value.shape]
         self.constants.append(_message(*dims, (2, TENSORS[value.dtype.name]), (8, name), (9, value.tobytes())))
         return name
 
     def node(self, kind: str, inputs: Iterable[str], outputs: int = 1, domain: str = "", **options: float) -> list[str]:
-        """Adds a node and gives the names of its outputs. An empty name leaves out an input."""
+        """Add a node and return the names of its outputs. An empty input name omits that input."""
         names = [f"n{len(self.nodes)}.{number}" for number in range(outputs)]
         ends = [*((1, name) for name in inputs), *((2, name) for name in names)]
         attributes = [(5, _attribute(key, value)) for key, value in options.items()]
@@ -49,7 +46,7 @@ class OnnxGraph(Struct):
         return names
 
     def model(self, inputs: dict[str, tuple[int | str, ...]], outputs: dict[str, tuple[int | str, ...]]) -> bytes:
-        """The whole file. A dimension given as text may have any size."""
+        """The bytes of the file. A dimension given as text may have any size."""
         content: list[tuple[int, bytes]] = [(1, node) for node in self.nodes]
         content += [(5, constant) for constant in self.constants]
         content += [(11, _float_value(name, dims)) for name, dims in inputs.items()]
@@ -84,11 +81,11 @@ def _field(number: int, value: int | float | str | bytes) -> tuple[bytes, ...]:
 
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
-# Seven bits: on x86 without VNNI the sum of two 8-bit products saturates. This costs 0.001 of cosine.
+# Seven bits: on x86 without VNNI the sum of two 8-bit products saturates. Costs 0.001 of cosine.
 MAX_INT8 = 64
 INPUT = "tokens"
 GRAPH_FILE = "all-MiniLM-L6-v2.int8.onnx"
-# The checksum of the graph that this version makes; a file with another one is damaged or outdated.
+# The checksum of the graph made by this version; any other means damaged or outdated.
 GRAPH_CRC32 = 0x5817EB9F
 
 
@@ -107,9 +104,9 @@ def read_weights(path: Path) -> Weights:
 
 
 def open_graph(weights: Weights, folder: Path) -> bytes | str:
-    """The path of the graph in the folder, or a new one, made in a tenth of a second and saved if possible."""
+    """The path of the graph in the folder, or a new graph, made in a tenth of a second and saved if possible."""
     path = folder / GRAPH_FILE
-    # mapped: a block of 23 MB that is freed makes malloc keep others of that size for itself
+    # mapped, because freeing a block of 23 MB makes malloc keep later ones of that size
     with (
         suppress(OSError, ValueError),
         path.open("rb") as file,
@@ -124,7 +121,7 @@ def open_graph(weights: Weights, folder: Path) -> bytes | str:
 
 
 def _save(graph: bytes, path: Path) -> None:
-    """Writes the file atomically, also if two processes do it at once."""
+    """Write the file atomically, even if two processes do so simultaneously."""
     make_private_folder(path.parent)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".onnx", delete=False) as file:
         try:
@@ -171,7 +168,6 @@ def _dense(graph: OnnxGraph, weights: Weights, name: str, state: str) -> str:
 
 
 def _norm(graph: OnnxGraph, weights: Weights, name: str, *states: str) -> str:
-    """Normalizes one state, or the sum of two."""
     constants = [graph.constant(weights[f"{name}.{part}"]) for part in ("weight", "bias")]
     if len(states) == 1:
         return graph.node("LayerNormalization", [*states, *constants], epsilon=EPSILON)[0]
@@ -184,12 +180,12 @@ def _int8(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.flo
     return np.rint(matrix / scale[:, None]).astype(np.int8).T, scale
 
 
-# A token has about four characters; sixteen leave room for long names without reading a megabyte.
+# A token averages four characters; sixteen allow for long names without reading a megabyte.
 MAX_CHARS_PER_TOKEN = 16
 
 
 class WordPiece:
-    """Turns a text into token ids of BERT's uncased vocabulary. Thread-safe."""
+    """Tokenizes text with BERT's uncased vocabulary. Thread-safe."""
 
     def __init__(self, vocabulary: Path) -> None:
         from splintr import WordPieceTokenizer  # only needed to embed
@@ -200,7 +196,7 @@ class WordPiece:
         self._encode = WordPieceTokenizer(pieces, pieces.index("[UNK]"), do_lower_case=True).encode_ordinary
 
     def ids(self, text: str, limit: int) -> list[int]:
-        """At most `limit` ids, with [CLS] and [SEP] around them; none if the text has no words."""
+        """At most `limit` ids, including [CLS] and [SEP]; none if the text has no words."""
         # splintr does not accept lone surrogates
         head = text[: limit * MAX_CHARS_PER_TOKEN].encode("utf-8", "ignore").decode("utf-8")
         found = self._encode(head)[: limit - 2]

@@ -1,8 +1,7 @@
-"""The embedders that run here, by onnxruntime: MiniLM, which reads English, and the multilingual sentence encoder, with
-which a question in one language finds texts in another.
+"""The local embedders, run by onnxruntime: MiniLM for English, and the multilingual sentence encoder, which finds
+texts in one language for questions in another.
 
-OnnxEmbedder is what they share: it opens a model once for the process, steps back while a turn runs, and ends in order
-with the process.
+OnnxEmbedder is their base: it opens a model once per process, gives way to turns, and exits cleanly with the process.
 """
 
 import ctypes
@@ -37,13 +36,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EXIT_GUARD = ExitGuard()
-# A model that was not used for so long is let go. Loading it again takes half a second.
+# A model unused for this long is unloaded. Loading it again takes half a second.
 IDLE_S = 300.0
 
 
 class OnnxModel(Protocol):
     def vector(self, text: str, options: Any = None) -> "Vector":
-        """All zeros for a text without words. `options` are those of onnxruntime for one run."""
+        """All zeros for a text without words. `options` are onnxruntime's for one run."""
         ...
 
 
@@ -53,13 +52,13 @@ class _Loaded:
 
 
 _loaded: dict[Path, _Loaded] = {}
-"""One for the process, by its weights: several desks share it."""
+"""Loaded models by their weights, shared by all desks of the process."""
 _loading = threading.Lock()
 _timer: threading.Timer | None = None
 
 
 def release_idle(idle_s: float = IDLE_S) -> None:
-    """Lets go of the models that were not used for so long, and looks again when the next one may be idle."""
+    """Unload models that were idle for this long, and check again when the next one may be."""
     with EXIT_GUARD.passed() as is_open:
         if not is_open:
             return
@@ -69,12 +68,12 @@ def release_idle(idle_s: float = IDLE_S) -> None:
                 del _loaded[folder]
             _release_later(idle_s)
         if idle:
-            with suppress(OSError, AttributeError):  # glibc keeps what is freed, unless it is told not to
+            with suppress(OSError, AttributeError):  # otherwise glibc keeps freed memory
                 ctypes.CDLL(None).malloc_trim(0)
 
 
 def _release_later(idle_s: float) -> None:
-    """Sets the only timer for the model that will be idle first; none if no model is loaded. Needs the lock."""
+    """Set the only timer, for the model that will be idle first; none if no model is loaded. Needs the lock."""
     global _timer
     if _timer:
         _timer.cancel()
@@ -87,7 +86,7 @@ def _release_later(idle_s: float) -> None:
 
 
 class OnnxEmbedder(ABC):
-    """Loads the model with the first text. Each text runs alone: in a batch, its int8 vector would depend on others."""
+    """Loads the model with the first text. Texts run one by one: in a batch, int8 vectors depend on each other."""
 
     name: str
     key: str
@@ -97,11 +96,11 @@ class OnnxEmbedder(ABC):
     def __init__(self) -> None:
         self._generation = 0
         self._folder: Path | None = None
-        """Where the weights are, once they were found: each passage that is found asks for the model."""
+        """The folder of the weights, cached because every passage found asks for the model."""
 
     @classmethod
     def missing(cls) -> str | None:
-        """One sentence naming what is not installed; None if everything is."""
+        """A sentence that names what is not installed; None if everything is."""
         weights = named(cls.name)
         absent = [each for each in cls.packages if find_spec(each) is None]
         try:
@@ -114,7 +113,7 @@ class OnnxEmbedder(ABC):
     def _load(self, folder: Path) -> OnnxModel: ...
 
     def embed(self, texts: Sequence[str]) -> "Vectors":
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         generation, vectors = self._generation, []
         for text in texts:
@@ -123,7 +122,7 @@ class OnnxEmbedder(ABC):
         return normalize_vectors(vectors or np.zeros((0, self.width)), texts)
 
     def _background_vector(self, text: str, generation: int) -> "Vector | None":
-        """None if a turn began meanwhile. The second try goes to its end: there may be turn after turn."""
+        """Return None if a turn began meanwhile. The second try always finishes, since turns may follow each other."""
         FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
         vector = self._vector(text, generation, can_stop=True)
         if vector is None:
@@ -138,7 +137,7 @@ class OnnxEmbedder(ABC):
             return _vector_before_turn(model, text) if can_stop else model.vector(text)
 
     def close(self) -> None:
-        """Stops a running batch after its current text. The next call loads the model again."""
+        """Stop a running batch after its current text. The next call loads the model again."""
         self._generation += 1
         FOREGROUND.recheck()
 
@@ -173,25 +172,24 @@ def _install(name: str) -> str:
 
 
 def _vector_before_turn(model: OnnxModel, text: str) -> "Vector | None":
-    """None if it was stopped because a turn began: a long text would take its processor for 30 ms."""
+    """Return None if stopped because a turn began: a long text would take its processor for 30 ms."""
     import onnxruntime  # only needed to embed
 
     options = onnxruntime.RunOptions()
     try:
         with FOREGROUND.stopping(lambda: setattr(options, "terminate", True)):
             return model.vector(text, options)
-    except Exception:  # onnxruntime does not tell which one a stopped run raises
+    except Exception:  # which exception a stopped run raises is undocumented
         if not options.terminate:
             raise
         return None
 
 
 def _open_session(graph: bytes | str, *, custom_operators: str = "", optimizes: bool = False) -> Any:
-    """A session of onnxruntime on one thread."""
     import onnxruntime  # only needed to embed
 
     options = onnxruntime.SessionOptions()
-    # two threads are no faster for a question, take a quarter more work, and slow down the turn that is running
+    # two threads are no faster for a question, take a quarter more work, and slow down a running turn
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     if not optimizes:
@@ -203,18 +201,18 @@ def _open_session(graph: bytes | str, *, custom_operators: str = "", optimizes: 
 
 # MiniLM was trained on inputs of this length; later tokens are ignored.
 MAX_TOKENS = 256
-# How much of a text tells its language.
+# The characters used to detect the language of a text.
 MAX_SPLIT_CHARS = 4096
-# Pieces per word of a text that MiniLM knows, and of one that it does not. Half of all English questions have up to
-# 1.1 and nine in ten up to 1.4; half of the Spanish ones 1.9, of the German ones 2.2, and of the Russian ones 5.
+# Pieces per word of a text that MiniLM knows, and of one that it does not. Half of all English questions have up to 1.1
+# and nine in ten up to 1.4; half of the Spanish ones 1.9, of the German ones 2.2, and of the Russian ones 5.
 KNOWN_PIECES, UNKNOWN_PIECES = 1.3, 1.7
-# A name among a few words says little about their language: so many words in one piece are added.
+# Whole words added to the count, since a name among a few words says little about their language.
 FEW_WORDS = 1
 _WORD = re.compile(r"\w+")
 
 
 class MiniLM(OnnxEmbedder):
-    """all-MiniLM-L6-v2, with int8 weights."""
+    """all-MiniLM-L6-v2 with int8 weights."""
 
     name = MINILM
     key = "all-MiniLM-L6-v2/int8/1"
@@ -222,7 +220,7 @@ class MiniLM(OnnxEmbedder):
     packages = ("onnxruntime",)
 
     def familiarity(self, text: str) -> float:
-        """The model read English: words of other languages fall into many pieces."""
+        """The model was trained on English: words of other languages fall into many pieces."""
         model = self._open_model()
         assert isinstance(model, _MiniLMModel)
         words, pieces = model.split_words(text)
@@ -234,7 +232,7 @@ class MiniLM(OnnxEmbedder):
 
 
 class _MiniLMModel:
-    """Looks up token embeddings outside of the graph, so that half of the weights stay on disk until they are used."""
+    """Looks up token embeddings outside the graph, so that half of the weights stay on disk until used."""
 
     def __init__(self, folder: Path) -> None:
         from recto.search.minilm import INPUT, WordPiece, open_graph, read_weights  # imports numpy
@@ -248,7 +246,8 @@ class _MiniLMModel:
         self._input, self._session = INPUT, _open_session(open_graph(weights, folder))
 
     def split_words(self, text: str) -> tuple[list[str], int]:
-        """Words, and how many pieces: accents, which the model does not see, and letters of other scripts add some."""
+        """The words, and the number of pieces, including those for accents and letters of other scripts, which the
+        model does not see."""
         letters = unicodedata.normalize("NFD", text[:MAX_SPLIT_CHARS])
         words = letters if letters.isascii() else "".join(each for each in letters if not unicodedata.combining(each))
         found = _WORD.findall(words.lower())
@@ -265,7 +264,7 @@ class _MiniLMModel:
         return vector
 
 
-# Attention takes memory and time that grow with the square of the length; passages have about 900 characters.
+# Attention grows with the square of the length; passages have about 900 characters.
 MAX_CHARACTERS = 2_000
 
 
@@ -279,7 +278,7 @@ class MultilingualEncoder(OnnxEmbedder):
 
     @classmethod
     def missing(cls) -> str | None:
-        # as in pyproject.toml: there the extra leaves it out, so installing the extra would not help
+        # the extra excludes it there (see pyproject.toml), so installing the extra would not help
         if sys.version_info >= (3, 14) and find_spec("onnxruntime_extensions") is None:
             return (
                 "The multilingual embedder needs onnxruntime-extensions, which is not published for Python 3.14: use "

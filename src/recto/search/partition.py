@@ -1,6 +1,6 @@
-"""Partition: the passages of a conversation, or of a vault, in memory, and their scores by words.
+"""Partition: the passages of a conversation or a vault in memory, and their scores by words.
 
-Imported only where passages are scored, since it imports numpy.
+Imports numpy, so it is imported only to score passages.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,18 +34,18 @@ _FAR = 1 << 62
 
 
 class WordScores(Struct, frozen=True):
-    """The scores of passages, in the order of their numbers."""
+    """In the order of the passages' numbers."""
 
     numbers: Integers
     scores: Floats
     places: Integers
-    """Where these passages are among all."""
+    """The indexes of these passages among all."""
 
     def only(self, chosen: Mask) -> "WordScores":
         return WordScores(self.numbers[chosen], self.scores[chosen], self.places[chosen])
 
     def best_first(self, count: int) -> Iterator[dict[int, float]]:
-        """Some `count` of the best at a time, the best first; among equals the newest."""
+        """Yield batches of about `count`, best first; among equals, the newest first."""
         numbers, scores = self.numbers, self.scores
         while len(scores):
             cut = max(0, len(scores) - count)
@@ -55,7 +55,7 @@ class WordScores(Struct, frozen=True):
 
 
 def _ranked(numbers: Integers, scores: Floats) -> dict[int, float]:
-    """The best first; of equals, the last in this order."""
+    """Best first; of equals, the last in this order."""
     order = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
     return dict(zip(numbers[order].tolist(), scores[order].tolist(), strict=True))
 
@@ -68,10 +68,10 @@ def score_words(
     mean: float,
     without: Integers | None = None,
 ) -> WordScores:
-    """The scores of those of the passages that have or are near to a term, by BM25 with shares in place of counts: 1
-    for a passage with the term, less for its neighbours, by the distance to the nearest occurrence. Several
-    occurrences nearby add nothing: else a long topic would outweigh a word that was said once. `numbers` ascend;
-    occurrences in passages that are in `without` do not count."""
+    """Score the passages that have a term or are near one, by BM25 with shares in place of counts: 1 for a passage
+    with the term, less for its neighbours, by distance to the nearest occurrence. Nearby occurrences do not add up:
+    a long topic would outweigh a word that was said once. `numbers` ascend; occurrences in passages in `without` do
+    not count."""
     found = [posting for posting in postings if posting.numbers]
     own, terms = _occurrences(found)
     if without is not None and len(without):
@@ -84,7 +84,7 @@ def score_words(
     offsets = _OFFSETS if spreads.any() else _OFFSETS[RADIUS : RADIUS + 1]
     places, steps = _around(numbers, own, np.searchsorted(numbers, own), offsets)
     distances = np.abs(steps)
-    # of two occurrences that are equally near the older one counts
+    # of two equally near occurrences the older one counts
     is_nearest = 2 * np.minimum(distances, _OFFSETS.size) <= np.where(steps < 0, behind[:, None] - 1, ahead[:, None])
     chosen = np.flatnonzero(is_nearest & (distances <= RADIUS))
     row, places, shares = chosen // offsets.size, places.ravel()[chosen], _WEIGHTS[distances.ravel()[chosen]]
@@ -98,11 +98,11 @@ def score_words(
 
 
 def score_roughly(postings: Sequence[Posting], total: int) -> WordScores:
-    """As if there were all neighbours, and every passage were as long as the mean."""
+    """Score as if every passage had all neighbours and mean length."""
     own, _ = _occurrences([posting for posting in postings if not posting.spreads])
     spread, _ = _occurrences([posting for posting in postings if posting.spreads])
     ordered = np.sort(np.concatenate((own, (spread[:, None] + _OFFSETS).ravel())))
-    # as `np.unique`, which imports masked arrays first: longer than a search takes
+    # like `np.unique`, which first imports masked arrays: longer than a search takes
     is_new = ordered >= 0
     is_new[1:] &= ordered[1:] != ordered[:-1]
     numbers = ordered[is_new]
@@ -110,15 +110,15 @@ def score_roughly(postings: Sequence[Posting], total: int) -> WordScores:
 
 
 def _occurrences(postings: Sequence[Posting]) -> tuple[Integers, Integers]:
-    """Those of all terms, term by term and ascending, and the term of each."""
+    """The occurrences of all terms, term by term and ascending, and the term of each."""
     numbers = [np.sort(np.array(posting.numbers, np.int64)) for posting in postings]
     terms = np.repeat(np.arange(len(numbers)), [len(each) for each in numbers])
     return np.concatenate([np.empty(0, np.int64), *numbers]), terms
 
 
 def _around(numbers: Integers, own: Integers, at: Integers, offsets: Integers = _OFFSETS) -> tuple[Integers, Integers]:
-    """The places of the passages around some, whose numbers are `own`, and the steps to them: far where there is none.
-    A passage is as many places away as its number is, or fewer, where others are gone."""
+    """The indexes of the passages around some, whose numbers are `own`, and the steps to them: far if there is none. A
+    passage is at most as many indexes away as its number, or fewer if others were removed."""
     places = at[:, None] + offsets
     is_there = (places >= 0) & (places < len(numbers))
     places = np.where(is_there, places, 0)
@@ -135,7 +135,6 @@ class PassageTable(Struct, frozen=True):
     """Word counts, averaged with the neighbours."""
 
     def extend(self, columns: Sequence[str]) -> "PassageTable":
-        """With more passages: their numbers and columns, as `KeywordIndex.columns` gives them."""
         added, *values = (np.fromstring(column, np.int64, sep=",") for column in columns)
         if not len(added):
             return self
@@ -152,7 +151,6 @@ class PassageTable(Struct, frozen=True):
         return PassageTable(numbers, joined, lengths)
 
     def mask(self, stretch: tuple[int, int, int] | None, branches: Collection[int] | None) -> Mask | None:
-        """Which passages are of a stretch and of these branches; None if all are."""
         position, branch = self.columns[_POSITION], self.columns[_BRANCH]
         mask: Mask | None = None
         if stretch is not None:
@@ -163,7 +161,7 @@ class PassageTable(Struct, frozen=True):
         return mask
 
     def within(self, numbers: Iterable[int], mask: Mask | None) -> list[int]:
-        """Those of the numbers that are passages and count, in their order."""
+        """The given numbers that are passages and accepted, in order."""
         wanted = np.fromiter(numbers, np.int64)
         if not len(self.numbers):
             return []
@@ -177,28 +175,29 @@ _POSITION, _BRANCH, _WORDS, _ASKS = range(4)
 EMPTY_TABLE = PassageTable(np.empty(0, np.int64), np.empty((4, 0), np.int64), np.empty(0))
 
 
-# A table of so many passages, about two megabytes, is made during a search. A larger one of a chat is made in the
-# background: until then, and beyond the maximum, about twenty megabytes, only what a query needs is read.
+# A table with up to the first number of passages, about two megabytes, is made during a search. Larger ones are made in
+# the background for chats; until then, and beyond the second number (about twenty megabytes), only the passages that a
+# query needs are read.
 MAX_READ_PASSAGES, MAX_TABLE_PASSAGES = 20_000, 250_000
-# So many passages that were read stay, since questions about one thing find the same ones.
+# Passages kept after reading, since related questions find the same ones.
 MAX_KEPT_PASSAGES = 2000
-# How many passages are read at once where those that count have to be read.
+# Passages read per batch when they must be checked one by one.
 READ_BATCH = 200
 
 
 class Partition:
-    """A partition's passages in memory: a table of all of them, or only those that one query needs."""
+    """A partition's passages in memory: a table of all, or only those needed by one query."""
 
     def __init__(self, index: KeywordIndex) -> None:
         self._index = index
         self.passages: dict[int, Passage] = {}
-        """Those that were read."""
+        """The passages read so far."""
         self.table: PassageTable | None = None
-        """None where a partition is too large, and for all partitions together."""
+        """None if the partition is too large, and for all partitions together."""
         self._queue_end, self._change_id, self._removal_id = 0, "", ""
 
     def update(self, number: int) -> None:
-        """Reads into the table what was added since the last time; everything if something was removed."""
+        """Read additions into the table, or everything if something was removed."""
         index, change_id = self._index, self._index.file.change_id
         if self.table is not None and change_id == self._change_id:
             return
@@ -214,7 +213,7 @@ class Partition:
             self.passages.update(self._index.passages(missing))
 
     def accepted(self, query: Query, numbers: Iterable[int], at_once: int = READ_BATCH) -> Iterator[int]:
-        """Those of the numbers that are passages and count for the query, in order; read as they are needed."""
+        """Yield the given numbers that are passages and accepted by the query, in order, read as needed."""
         if self.table is not None:
             numbers = self.table.within(numbers, self.table.mask(query.stretch, query.branches))
             if query.is_plain:
@@ -226,8 +225,7 @@ class Partition:
             yield from (each for each in batch if (found := self.passages.get(each)) and query.accepts_passage(found))
 
     def score(self, query: Query, parsed: ParsedQuery, count: int) -> dict[int, float]:
-        """The scores by words of about `count` accepted passages, the best; of a partition without a table those of
-        the passages that are likely to be the best."""
+        """The word scores of about `count` of the best accepted passages; without a table, of the likely best."""
         total, mean = parsed.extent.passages, parsed.extent.mean
         if self.table is None:
             enough = query.limit + READ_BATCH // 2
@@ -252,7 +250,7 @@ class Partition:
         return scores
 
     def with_priors(self, scores: Mapping[int, float]) -> dict[int, float]:
-        """Scores scaled so that the best is 1, with what does not depend on the query; the best first."""
+        """Add what does not depend on the query and scale the best to 1; best first."""
         numbers = np.sort(np.fromiter(scores, np.int64, len(scores)))
         values = np.array([scores[each] for each in numbers.tolist()])
         if self.table is not None:
@@ -267,7 +265,7 @@ class Partition:
 def open_partition(
     index: KeywordIndex, cache: dict[int, Partition], number: int | None, size: int, *, has_time: bool = False
 ) -> Partition:
-    """The partition from the cache, brought up to date; one without a table if it is too large, or takes too long."""
+    """The partition from the cache, updated; without a table if it is too large or would take too long."""
     known = cache.get(number) if number is not None else None
     is_quick = known is not None or index.keeps_texts or has_time
     if number is None or size > (MAX_TABLE_PASSAGES if is_quick else MAX_READ_PASSAGES):

@@ -1,14 +1,14 @@
-"""Passages and sentences: splits long texts into pieces that can be found on their own."""
+"""Passages and sentences: splits long texts into pieces that can be found individually."""
 
 import re
 from collections.abc import Callable, Iterator
 
-# About two hundred tokens: what the embedder reads at once, and a fair share of a small window.
+# About two hundred tokens: what the embedder reads in one pass, and a fair share of a small window.
 MAX_PASSAGE_CHARS = 900
 # A shorter remainder is joined to the last passage.
 MIN_PASSAGE_CHARS = 150
 
-# Where to split, the best first: paragraphs, lines, sentences, words.
+# Where to split, in order of preference: paragraphs, lines, sentences, words.
 _BREAKS = (
     re.compile(r"\n\s*\n"),
     re.compile(r"\n"),
@@ -17,14 +17,14 @@ _BREAKS = (
 )
 
 QUESTION_MARKS = ("?", "？", "؟")
-# Not the number of an item in a list.
+# Excludes the numbers of list items.
 _STATEMENT = re.compile(r"[^\W\d][.!](?=\s|$)|[。！]")
 
 Span = tuple[int, int]
 
 
 def split_passages(text: str, limit: int = MAX_PASSAGE_CHARS) -> list[Span]:
-    """Where the passages of a text begin and end. Together they leave out nothing but white space."""
+    """The spans of a text's passages. Only white space lies between them."""
     at, found = 0, list[Span]()
     while len(text) - at > limit + MIN_PASSAGE_CHARS:
         end = _end(text, at, limit)
@@ -34,16 +34,16 @@ def split_passages(text: str, limit: int = MAX_PASSAGE_CHARS) -> list[Span]:
 
 
 def asks_only(text: str) -> bool:
-    """Whether a text ends with a question, or is a list of questions."""
+    """True if a text ends with a question, or is a list of questions."""
     questions = sum(map(text.count, QUESTION_MARKS))
-    if not questions:  # as most
+    if not questions:  # most texts
         return False
     is_list = questions > 2 and questions > 2 * len(_STATEMENT.findall(text))
     return is_list or text.rstrip().endswith(QUESTION_MARKS)
 
 
 def _end(text: str, at: int, limit: int) -> int:
-    """The best break in the second half of a passage; in the middle of a word if there is none."""
+    """The best break in the second half of a passage, or within a word if there is none."""
     earliest, latest = at + limit // 2, at + limit
     for pattern in _BREAKS:
         ends = [found.end() for found in pattern.finditer(text, earliest, latest)]
@@ -53,17 +53,17 @@ def _end(text: str, at: int, limit: int) -> int:
 
 
 MAX_SENTENCES = 8
-# The length of all sentences together. An embedder takes about a millisecond for forty characters, and one per text.
+# The total length of all sentences. An embedder takes about a millisecond for forty characters, and one per text.
 MAX_TOTAL_CHARS, SENTENCE_OVERHEAD = 260, 40
 # Longer sentences are cut at a word.
 MAX_SENTENCE_CHARS = 200
-# Only the beginning and the end of a longer message are read: this many characters, and this many sentences.
+# Of a longer message only the beginning and the end are read: this many characters and sentences.
 MAX_MESSAGE_CHARS, MAX_CANDIDATES = 16_000, 40
 # A message of this length is kept whole.
 SHORT_MESSAGE_CHARS = 60
 
 _FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-# Possessive, with a look behind: a thousand stops in a row take no longer than a thousand letters.
+# Possessive, with a lookbehind: a thousand stops in a row take no longer than a thousand letters.
 _STOP = re.compile(r"""(?<![.!?…؟۔।॥։።])[.!?…؟۔।॥։።]++["'”’»)\]*_`]*+(?=\s)|[。！？｡]++["'”’」』）]*+|\n++""")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'„“]+$")
 _ABBREVIATION_LIST = """
@@ -80,8 +80,8 @@ _GOES_ON = re.compile(r"\s+(?:[a-zäöüß]|(?:Jan|Jän|Feb|März|Apr|Mai|Jun|Ju
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, stripped. A line break ends one, and so does a full stop unless it belongs to an
-    abbreviation. Code blocks are left out."""
+    """The sentences of a text, stripped. A line break ends one, and so does a full stop that is not part of an
+    abbreviation. Code blocks are omitted."""
     prose = _FENCED.sub("\n", text)
     found = _sentences(prose if any(map(str.isalnum, prose)) else text)
     return [sentence for sentence in found if any(map(str.isalnum, sentence))]
@@ -98,11 +98,11 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _is_abbreviation(text: str, start: int, end: int) -> bool:
-    """Whether the sentence that began at `start` goes on after a full stop at `end`. Its parts are not copied: it may
-    have as many of them as letters."""
+    """True if the sentence from `start` continues after a full stop at `end`. Avoids copying its parts, which may be
+    as many as its letters."""
     found = _LAST_WORD.search(text[max(start, end - _MAX_ABBREVIATION) : end])
     word = found[0] if found else ""
-    # "J. Smith", and the number of a list item
+    # "J. Smith", or the number of a list item
     is_letter, is_item = len(word) == 1 and word.isupper(), _ITEM_NUMBER.fullmatch(text, start, end) is not None
     return word.lower() in _ABBREVIATIONS or is_letter or is_item
 
@@ -123,7 +123,7 @@ def shorten_message(text: str) -> str:
 
 
 def key_sentences(text: str, score: Callable[[str], float] = len) -> list[str]:
-    """The sentences worth looking up, in order. Of a short message all; of a long one the questions first, then those
+    """The sentences worth looking up, in order: all of a short message; of a long one first the questions, then those
     with the highest `score`, then the first and the last."""
     sentences = split_sentences(text)
     if len(text) <= SHORT_MESSAGE_CHARS and sentences:

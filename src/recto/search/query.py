@@ -1,4 +1,4 @@
-"""Query: what is looked for. `parse_query` looks up its words and dates in the index, and the speaker it names."""
+"""Query: what to look for. `parse_query` looks up its words and dates in the index, and the speaker it names."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -14,18 +14,18 @@ from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, 
 from recto.search.ranking import DATE_WEIGHT, FORM_WEIGHT, Posting
 from recto.search.terms import MAX_TERMS, normalize_text, query_terms, start_forms, word_forms, words
 
-# How many occurrences are read, the newest first: per term at least and at most, and of all terms together.
+# Limits on the occurrences read, newest first: the minimum and maximum per term, and the total for all terms.
 MIN_PER_TERM, MAX_PER_TERM, MAX_OCCURRENCES = 250, 2500, 20_000
-# How many of them spread to their neighbours, those of the rarest terms first: common terms add least. Of a term that
-# gets none of these no more is read than shows how common it is.
+# How many occurrences spread to their neighbours, rarest terms first, since common terms add least. A term that gets
+# none is only read far enough to estimate its frequency.
 MAX_SPREAD = 3000
-# A search for exact words has few of them: the limits for terms and for their occurrences.
+# A search for exact words has few of them: the limits for terms and their occurrences.
 MAX_EXACT_TERMS, MAX_EXACT_OCCURRENCES = 6, 2000
-# Passages with all terms are looked for among this many occurrences of the rarest one.
+# Passages with all terms are searched for among this many occurrences of the rarest.
 MAX_SCANNED = 8000
-# Common terms are looked up beside rare ones if those are in at most this many passages; and how many common terms.
+# Common terms are looked up next to rare ones that are in at most this many passages; and how many common terms.
 MAX_RARE_PASSAGES, MAX_COMMON_TERMS = 300, 3
-# If all terms are common, so many of them are looked for together: each one more doubles the time.
+# If all terms are common, this many are searched for together: each one more doubles the time.
 MAX_JOINT_TERMS = 4
 # A label is dense if the newest SAMPLE passages with it are among the newest SAMPLE * DENSITY of all.
 SAMPLE, DENSITY = 200, 4
@@ -40,28 +40,24 @@ _SAYS = re.compile(
 
 
 class Query(Struct, frozen=True):
-    """A question to an index."""
-
     text: str
     partition: str | None = None
-    """Where to search; None searches everywhere."""
     filter: Filter = NO_FILTER
     accepts: Callable[[Passage], bool] | None = None
-    """A condition that nothing else can express; passages have to be read for it."""
+    """A condition that no other field can express; it requires reading passages."""
     stretch: tuple[int, int, int] | None = None
-    """Only passages of this branch, from this position to that."""
+    """Only passages of this branch, between these positions."""
     branches: Collection[int] | None = None
-    """Only passages of these branches; None for all."""
     spreads: bool = True
-    """Whether neighbours share their words: on for recalling a chat, off for finding exact words."""
+    """Neighbours share their words: on for recall in a chat, off for exact words."""
     until: int | None = None
-    """Passages at later positions share no words with their neighbours: the question itself may be indexed already."""
+    """Passages at later positions do not spread to neighbours: the question itself may already be indexed."""
     today: date = field(default_factory=date.today)
     limit: int = 200
 
     @property
     def is_plain(self) -> bool:
-        """Whether stretch and branches decide what counts: no passage has to be read."""
+        """True if stretch and branches are the only conditions, so that no passage has to be read."""
         return self.filter == NO_FILTER and self.accepts is None
 
     def accepts_passage(self, passage: Passage) -> bool:
@@ -74,16 +70,16 @@ class Query(Struct, frozen=True):
         return self.filter.matches(passage) and (self.accepts is None or self.accepts(passage))
 
     def has_words_of(self, other: "Query") -> bool:
-        """Whether the same words, labels and days are looked up for both."""
+        """True if both queries look up the same words, labels and days."""
         mine, others = ((each.text, each.partition, each.filter, each.spreads, each.today) for each in (self, other))
         return mine == others
 
 
 class NamedSpeaker(Struct, frozen=True):
     name: str
-    """The only speaker whom a query names; empty if it names none, or several."""
+    """The only speaker named in a query; empty if there is none or several."""
     rest: str
-    """The query without the names of speakers: those say who spoke, not what about."""
+    """The query without speakers' names: they say who spoke, not what about."""
 
 
 class ParsedQuery(Struct, frozen=True):
@@ -91,16 +87,15 @@ class ParsedQuery(Struct, frozen=True):
     extent: Extent
     speaker: str
     kind: str = ""
-    """The kind of passage that "did I say" or "you suggested" asks for."""
+    """Set by "did I say" or "you suggested"."""
     is_loose: bool = False
-    """Whether passages were read that the filter rejects, in place of some that it accepts."""
+    """Passages were read that the filter rejects, in place of some that it accepts."""
 
     @property
     def names_speaker(self) -> bool:
         return bool(self.speaker or self.kind)
 
     def by_speaker(self, index: KeywordIndex, numbers: Iterable[int]) -> list[int]:
-        """The passages that were said by the speaker the query names."""
         return index.said_by(self.speaker, self.kind, numbers) if self.names_speaker else []
 
 
@@ -131,7 +126,7 @@ def parse_query(
 
 
 class QueryAhead:
-    """Looks up the words of a query in a thread of its own, before its search begins."""
+    """Looks up the words of a query in its own thread, before the search begins."""
 
     def __init__(self, index: KeywordIndex) -> None:
         self._index, self._thread = index, WorkerThread("recto-words")
@@ -139,20 +134,20 @@ class QueryAhead:
         self._is_closed = False
 
     def begin(self, query: Query) -> bool:
-        """Whether it begins now: another query with the same words may be on its way."""
+        """Return False if a query with the same words was already begun."""
         if self._is_closed or (self._begun and self._begun[0].has_words_of(query)):
             return False
         self._begun = query, self._thread.submit(lambda: self._index.file.reading(lambda: self._look_up(query)))
         return True
 
     def _look_up(self, query: Query) -> tuple[str, int | None, ParsedQuery]:
-        """With the state of the index and the partition that it was looked up in."""
+        """Include the state of the index and the partition that it was looked up in."""
         index, change_id = self._index, self._index.file.change_id
         number = index.partition(query.partition) if query.partition is not None else None
         return change_id, number, parse_query(index, query, number, find_speaker(index, query.text, number))
 
     def take(self, query: Query, partition: int | None) -> ParsedQuery | None:
-        """Waits for what was begun; None where it was another query, or the index has changed since."""
+        """Wait for the result; None if the query differs or the index has changed since."""
         begun, self._begun = self._begun, None
         if begun is None or not begun[0].has_words_of(query) or begun[1].exception() is not None:
             return None
@@ -165,15 +160,13 @@ class QueryAhead:
 
 
 def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) -> bool:
-    """Whether so many new passages have a label that it is faster to filter them when they are read: matching the label
-    would walk through all of them to find the few with a rare word."""
+    """True if a label is so common that filtering passages while reading is faster: matching the label would
+    walk through all of them to find the few with a rare word."""
     numbers = index.matching([label], partition, SAMPLE)
     return len(numbers) == SAMPLE and index.count_from(numbers[-1], partition) <= SAMPLE * DENSITY
 
 
 class _LookUp(Struct, frozen=True):
-    """Looks up the words of a query, among passages with certain labels."""
-
     index: KeywordIndex
     partition: int | None
     total: int
@@ -188,7 +181,7 @@ class _LookUp(Struct, frozen=True):
         found = self._postings([(term, word_forms(term)) for term in terms], first)
         found.sort(key=lambda each: each.frequency)
         used = list(_used(found, limit)) if self.spreads else found
-        # truncated ones once more, and the other forms of all
+        # truncated terms again, and the other forms of all
         again = [(each.name, word_forms(each.name)) for each in used if first < limit and _is_truncated(each)]
         inflected = [(each.name, forms) for each in used if (forms := start_forms(each.name))]
         read = self._postings([*again, *inflected], limit)
@@ -204,7 +197,7 @@ class _LookUp(Struct, frozen=True):
         return [*(self._with_joint_matches(found) if len(found) > 1 else found), *others]
 
     def _postings(self, terms: Sequence[tuple[str, Sequence[str]]], limit: int) -> list[Posting]:
-        """The newest occurrences of each term in one of its forms."""
+        """The newest occurrences of each term in any of its forms."""
         searches = [[forms] for _, forms in terms]
         each_found = self.index.matching_each(searches, self.partition, limit, labels=self.labels)
         return [self._posting(term, found, limit) for (term, _), found in zip(terms, each_found, strict=True)]
@@ -212,13 +205,13 @@ class _LookUp(Struct, frozen=True):
     def _posting(self, term: str, numbers: list[int], limit: int) -> Posting:
         frequency = float(len(numbers))
         if len(numbers) == limit:
-            # extrapolated: older occurrences are assumed to be as dense as the newest
+            # assumes that older occurrences are as dense as the newest
             frequency *= max(1.0, self.total / max(1.0, self.index.count_from(numbers[-1], self.partition)))
         return Posting(term, numbers, min(frequency, self.total), spreads=self.spreads)
 
     def _with_joint_matches(self, postings: Sequence[Posting]) -> list[Posting]:
-        """Adds passages where truncated, common terms occur together with rare ones, or the least common together: a
-        search for exact words means those."""
+        """Add passages where truncated, common terms occur together with rare ones, or the least common together: what
+        a search for exact words looks for."""
         rare = [each for each in postings if not _is_truncated(each)]
         common = [each for each in postings if _is_truncated(each)]
         if not rare:
@@ -230,13 +223,13 @@ class _LookUp(Struct, frozen=True):
             return list(postings)
         forms = [form for posting in rare for form in word_forms(posting.name)]
         pairs = [[forms, word_forms(each.name)] for each in common[:MAX_COMMON_TERMS]]
-        # in whatever order: there are not more of them
+        # any order: there are not more of them
         joints = self.index.matching_each(pairs, self.partition, MAX_RARE_PASSAGES, labels=self.labels, order="ASC")
         return [*rare, *map(_add_numbers, common, joints), *common[MAX_COMMON_TERMS:]]
 
 
 def _used(postings: Sequence[Posting], limit: int) -> Iterator[Posting]:
-    """Those of which something will spread."""
+    """The postings with an occurrence that will spread."""
     left = MAX_SPREAD
     for posting in postings:
         if left > 0:
@@ -245,7 +238,7 @@ def _used(postings: Sequence[Posting], limit: int) -> Iterator[Posting]:
 
 
 def _other_forms(found: Sequence[Posting], inflected: Sequence[Posting]) -> Iterator[Posting]:
-    """Where only another form of a word is: the word itself counts already."""
+    """Only passages with another form of the word: the word itself counts already."""
     known = {posting.name: posting for posting in found}
     for posting in inflected:
         word = known[posting.name]
@@ -256,12 +249,12 @@ def _other_forms(found: Sequence[Posting], inflected: Sequence[Posting]) -> Iter
 
 
 def _is_truncated(posting: Posting) -> bool:
-    """Whether only the newest occurrences were read."""
+    """True if only the newest occurrences were read."""
     return posting.frequency > len(posting.numbers)
 
 
 def _scan_start(posting: Posting) -> int:
-    """The number from which on about MAX_SCANNED occurrences follow: a few milliseconds of work."""
+    """The number followed by about MAX_SCANNED occurrences: a few milliseconds of work."""
     mean_step = (posting.numbers[0] - posting.numbers[-1]) // len(posting.numbers)
     return posting.numbers[0] - mean_step * MAX_SCANNED
 

@@ -1,12 +1,12 @@
-"""Ranking: how much the words of a query count, and how scores by words and by similarity are added up.
+"""Ranking: how much the words of a query count, and how word scores and similarity are combined.
 
-Sharing scores with neighbours helps chats most: an answer seldom repeats the words of its question. The constants are
-not sensitive: nearby values work as well.
+Sharing scores with neighbours helps most in chats, where an answer seldom repeats the words of its question. The
+constants are not sensitive: nearby values work as well.
 
-A second look scores the best passages again by their texts, which an index of words does not have. Whole words,
-beginnings of words, groups of four letters and pairs of words count. Groups of letters find compounds and the forms of
-words in any language, pairs find names and terms of several words. How rare something is, is counted among these
-passages: it costs nothing, and tells them apart.
+A second look scores the best passages again by their texts, which the index does not hold. It counts whole words,
+beginnings of words, groups of four letters, and pairs of words. Groups of letters find compounds and inflections in any
+language; pairs find names and multi-word terms. Rarity is measured among these passages, which costs nothing and tells
+them apart.
 """
 
 import math
@@ -19,47 +19,45 @@ from recto.search.terms import QUESTION_WORDS, folded_text, is_spaced, query_ter
 
 DECAY, RADIUS = 0.6, 4
 NEIGHBOUR_WEIGHTS = tuple(DECAY**distance for distance in range(RADIUS + 1))
-"""How much of a word counts for a passage, by the distance to the word."""
+"""The weight of a word for a passage, by its distance."""
 K1, B = 1.2, 0.75
-"""The parameters of BM25: saturation, and normalization by length."""
 DATE_WEIGHT = 1.5
-"""How much a matching date counts, compared with a word as rare."""
+"""The weight of a matching date, relative to an equally rare word."""
 FORM_WEIGHT = 0.5
-"""How much another form of a word counts: a word that begins with the same letters."""
+"""The weight of another form of a word, that is, one with the same first letters."""
 STATEMENT_PRIOR, LENGTH_PRIOR, ENOUGH_WORDS = 0.1, 0.1, 16
-"""What a passage gains for not being a question, and for having enough words to say something."""
+"""The bonus for a passage that is not a question, and for one with enough words to say something."""
 SPEAKER_FACTOR, SPEAKER_SIMILARITY = 2.0, 0.15
-"""What a passage gains if its speaker is named in the query: a factor for words, an addition to similarity."""
+"""The bonus for a passage whose speaker is named in the query: a factor for words, an addition to similarity."""
 SIMILARITY_WEIGHT = 1.5
-"""How much similarity counts, compared with the score of the words scaled so that the best has 1. Ranks in place of
-scores find less: they do not tell a clear match from a faint one."""
+"""The weight of similarity, relative to word scores scaled to a maximum of 1. Ranks in place of scores find less,
+since they do not separate clear matches from faint ones."""
 ENOUGH_COVERED = 0.5
-"""Words count in full where one passage holds this share of the query: of questions in the language of the notes half
-are above 0.6 to 0.8, of those in another language below 0.2."""
+"""Words count in full if a passage holds this share of the query. For questions in the language of the notes the
+median is 0.6 to 0.8, for other languages below 0.2."""
 SIMILARITY_WEIGHTS = (1.0, 0.3, 0.09)
-"""How much a neighbour's similarity counts, by its distance."""
+"""The weight of a neighbour's similarity, by distance."""
 
 
 class Posting(Struct, frozen=True):
-    """The passages that contain a term. `frequency`: in how many passages it is, including those not read."""
+    """The passages that contain a term. `frequency` is the number of such passages, including unread ones."""
 
     name: str
     numbers: Sequence[int]
     frequency: float
     weight: float = 1.0
     spreads: bool = True
-    """Whether neighbours get a share."""
+    """Neighbours get a share."""
     is_other_form: bool = False
-    """Whether these passages contain another form of the term, not the term itself."""
+    """These passages contain another form of the term, not the term itself."""
 
 
 def idf(frequency: float, total: int) -> float:
-    """The inverse document frequency, as in BM25."""
     return math.log(1 + max(0.0, total - frequency + 0.5) / (frequency + 0.5))
 
 
 def rank(values: Mapping[int, float]) -> list[int]:
-    """The best first; among equals the newest."""
+    """Best first; among equals, the newest first."""
     return sorted(sorted(values, reverse=True), key=values.__getitem__, reverse=True)
 
 
@@ -69,8 +67,8 @@ def max_score(postings: Sequence[Posting], total: int) -> float:
 
 
 def fuse(by_words: Mapping[int, float], similarity: Mapping[int, float], covered: float = 1.0) -> dict[int, float]:
-    """The weighted sum of both scores, between 0 and 1: 1 for the best of both. `covered`: the share of the query that
-    the best passage holds: no more than a name, where the query is in another language."""
+    """The weighted sum of both scores, scaled so that the best of both gets 1. `covered`: the share of the query in
+    the best passage; little more than a name if the query is in another language."""
     top = max(by_words.values(), default=0.0) or 1.0
     words = min(1.0, covered / ENOUGH_COVERED) if similarity else 1.0
     best = (words if by_words else 0.0) + SIMILARITY_WEIGHT * max(0.0, *similarity.values(), 0.0) or 1.0
@@ -82,19 +80,19 @@ def fuse(by_words: Mapping[int, float], similarity: Mapping[int, float], covered
 
 # -- a second look
 
-# How many letters a group has: fewer are in every text, more miss what words have in common.
+# Letters per group: shorter groups are in every text, longer ones miss what words share.
 GROUP_LETTERS = 4
 # How much whole words, beginnings of words, groups of letters and pairs of words add to a score.
 WORD_SHARE, START_SHARE, GROUP_SHARE, PAIR_SHARE = 0.2, 0.4, 0.4, 0.1
-# Words of any question count, but little.
+# Words common to all questions count, but little.
 COMMON_WEIGHT = 0.3
 Needles = dict[str, float]
-"""What is looked for in texts, with its weight."""
+"""The strings to search for, with their weights."""
 
 
 class SecondLook:
-    """Scores texts for a question. They may be read a few at a time: counting takes longest, and can be begun while
-    others are still looked for."""
+    """Scores texts for a question. Texts can be read in batches: counting is slowest, and can start during the search
+    for the others."""
 
     def __init__(self, question: str) -> None:
         terms = query_terms(question)
@@ -103,7 +101,7 @@ class SecondLook:
             weight, bare = _weight(term), term.removesuffix("*")
             if is_spaced(term):
                 words[f" {term} "] = weight
-                # with the spaces around a word: those of its beginning and its end count as such
+                # with the spaces around a word, so that its beginning and end count as such
                 spaced = f" {term} "
                 groups = [spaced[at : at + GROUP_LETTERS] for at in range(max(1, len(spaced) - GROUP_LETTERS + 1))]
                 found = {f" {word_start(stem_word(form)) or stem_word(form)}" for form in word_forms(term)}
@@ -121,20 +119,19 @@ class SecondLook:
         self._kinds = [(share, needles) for share, needles in shares if needles]
         self._longer = {needle for _, needles in self._kinds for needle in needles} - self._groups.keys()
         self._counts: dict[str, dict[int, int]] = {needle: {} for needle in (*self._groups, *self._longer)}
-        """How often each text holds a needle; without the texts that do not."""
+        """How often each text holds a needle; texts without it are left out."""
         self._lengths: dict[int, int] = {}
 
     def read(self, texts: Mapping[int, str]) -> None:
-        """`texts` are given as `folded_text` does."""
+        """`texts` come from `folded_text`."""
         fresh = {group: _count(group, texts, texts) for group in self._groups}
-        # a text without the first group of a needle does not hold the needle either
+        # a text without the first group of a needle does not hold the needle
         fresh |= {needle: _count(needle, texts, fresh.get(needle[:GROUP_LETTERS], texts)) for needle in self._longer}
         for needle, counts in fresh.items():
             self._counts[needle].update(counts)
         self._lengths.update({number: text.count(" ") for number, text in texts.items()})
 
     def scores(self) -> dict[int, float]:
-        """Between 0 and 1, of all texts that were read."""
         mean = max(1.0, sum(self._lengths.values()) / max(1, len(self._lengths)))
         norms = {number: K1 * (1 - B + B * length / mean) for number, length in self._lengths.items()}
         kinds = [(share, self._score(needles, norms)) for share, needles in self._kinds]

@@ -1,4 +1,4 @@
-"""Terms: texts as the index reads them, the words of a query worth looking up, and irregular English forms."""
+"""Terms: normalized text, the words of a query worth looking up, and irregular English forms."""
 
 import re
 import unicodedata
@@ -8,20 +8,20 @@ from functools import lru_cache
 from recto.sentences.segments import HANGUL, UNSPACED_SCRIPTS
 from recto.sentences.words import tables
 
-# A longer query is looked up by this many of its words.
+# Only this many words of a query are looked up.
 MAX_TERMS = 48
 
 UNSPACED_RUN = re.compile(f"[{UNSPACED_SCRIPTS}{HANGUL}]+")
 _PUNCTUATION = {code: " " for code in range(128) if not chr(code).isalnum()}
-# Of bytes, which are translated seven times as fast.
+# As bytes, which are translated seven times as fast.
 _ASCII_PUNCTUATION = bytes(ord(_PUNCTUATION.get(code, chr(code))) for code in range(256))
-# The article, also with "and", "in", "like" and "for" before it.
+# The article, also with the prefixes for "and", "in", "like" and "for".
 _ARABIC_PREFIX = re.compile(r"^(?:[وف]?(?:[بك]?ال|لل))(?=\w{3})")
-# Forms of a long word share about so many first letters, in whatever language.
+# Forms of a long word share about this many first letters in any language.
 START_LETTERS = 5
-# A letter that nobody writes, so that a beginning is not a word.
+# An unused letter, so that a beginning is not taken for a word.
 START_MARK = "\ue000"
-# ER and US in capitals mean neither the German "er" nor "us"; but operators of other search engines are not words.
+# Capitalised ER and US are neither the German "er" nor "us". Operators of other search engines are not words.
 _CAPITALS = re.compile(r"\b(?!(?:AND|OR|NOT)\b)[A-Z]{2,4}\b")
 
 _LISTED = tables("common_words.toml")
@@ -29,12 +29,12 @@ STOP_WORDS = frozenset(_LISTED["stop"]["all"])
 _WITHOUT_TOPIC = STOP_WORDS | {chr(code) for code in range(128)}
 _ENGLISH, _NOT_ENGLISH = (frozenset(_LISTED["language"][each]) for each in ("en", "other"))
 
-# Below are accents, and the vowel signs of Hebrew and Arabic, which few people write; above, signs that matter.
+# Below are accents and the optional vowel signs of Hebrew and Arabic; above, signs that matter.
 LAST_VOWEL_SIGN = 0x0660
 
 
 class _CharacterTable(dict[int, str]):
-    """Maps each character once: letters, marks and digits stay, symbols stand alone, the rest becomes a space."""
+    """Maps each character once: letters, marks and digits stay, symbols are isolated, the rest becomes a space."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -54,7 +54,7 @@ class _CharacterTable(dict[int, str]):
         return mapped
 
 
-# Arabic letters that are written either way, and the stroke that only makes a word longer.
+# Arabic letters with two spellings, and the stroke that only lengthens a word.
 _CHARACTERS = _CharacterTable({0x0649: "\u064a", 0x0629: "\u0647", 0x0640: "", 0x0670: ""})
 
 
@@ -62,42 +62,42 @@ def normalize_text(text: str) -> str:
     """Lower case without accents; outside ASCII also without punctuation."""
     if text.isascii():
         return text.lower()
-    # decomposing may reveal capitals, and case folding may reveal what can be decomposed
+    # decomposing may reveal capitals, and case folding may reveal characters to decompose
     decomposed = unicodedata.normalize("NFKD", text).casefold()
     return unicodedata.normalize("NFKD", decomposed).translate(_CHARACTERS)
 
 
 COMMON_WORDS = frozenset(map(normalize_text, _LISTED["requests"]["all"]))
-"""Words of any question and request: they say little about what it is about."""
+"""Words common in questions and requests, which say little about the topic."""
 QUESTION_WORDS = COMMON_WORDS.union(_LISTED["question_verbs"]["en"])
 
 
 def folded_text(text: str) -> str:
-    """Its words in lower case and without accents, each between two spaces; scripts without spaces as they are."""
+    """The words of a text in lower case without accents, each between two spaces; unspaced scripts stay unsplit."""
     normalized = normalize_text(text)
     if normalized.isascii():
         spaced = normalized.encode("ascii").translate(_ASCII_PUNCTUATION).decode("ascii")
-    else:  # decomposing splits Hangul syllables, which are put together again
+    else:  # decomposing splits Hangul syllables; this recombines them
         spaced = unicodedata.normalize("NFC", normalized).translate(_PUNCTUATION)
     return f" {' '.join(spaced.split())} "
 
 
 def index_terms(found: Collection[str]) -> str:
-    """What the index keeps of the words of a text: the words, and the beginnings of long ones."""
+    """The words of a text as indexed: the words, and the beginnings of long ones."""
     starts = set(map(word_start, found)) - {""}
     return " ".join([*found, *(START_MARK + start for start in starts)])
 
 
 def start_forms(term: str) -> tuple[str, ...]:
-    """The terms of the index that tell that a text has another form of this word: one that begins like it."""
+    """Index terms for the other forms of this word: those that begin like it."""
     start = word_start(term) or (term if len(term) == START_LETTERS and not UNSPACED_RUN.match(term) else "")
     return (START_MARK + start, start) if start and not term.endswith("*") else ()
 
 
-@lru_cache(maxsize=50_000)  # about ten megabytes; without it the words of an index take twice as long
+@lru_cache(maxsize=50_000)  # about ten megabytes; without it indexing words takes twice as long
 def word_start(word: str) -> str:
-    """What the forms of a long word have in common, in whatever language; empty for a word that is short, a number, or
-    of a script without spaces."""
+    """The part that forms of a long word share in any language; empty for short words, numbers and scripts without
+    spaces."""
     if UNSPACED_RUN.match(word) or word.isdigit():
         return ""
     bare = word if word.isascii() else _ARABIC_PREFIX.sub("", word)
@@ -105,13 +105,13 @@ def word_start(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """All words of a text as the index knows them, before stemming."""
+    """All words of a text as indexed, before stemming."""
     return folded_words(folded_text(text))
 
 
 def folded_words(folded: str) -> list[str]:
-    """The same of a text that `folded_text` gave. Of scripts without spaces overlapping pairs, and the last character
-    alone, so that a single character is found as a prefix."""
+    """The words of a text from `folded_text`. Scripts without spaces yield overlapping pairs and the last character,
+    so that a single character is found as a prefix."""
     if folded.isascii():
         return folded.split()
     return UNSPACED_RUN.sub(lambda run: f" {' '.join([*_pairs(run[0]), run[0][-1]])} ", folded).split()
@@ -127,13 +127,12 @@ def topic_words(text: str) -> set[str]:
 
 
 def topical(found: set[str]) -> set[str]:
-    """Those of these words that carry a topic."""
     return found - _WITHOUT_TOPIC
 
 
 def query_terms(text: str, limit: int = MAX_TERMS) -> list[str]:
-    """The words to look up, each once: those that carry a topic, or all if none does. A lone character of a script
-    without spaces ends in `*` and matches as a prefix."""
+    """The words to look up, without duplicates: those that carry a topic, or all if none does. A lone character of a
+    script without spaces ends in `*` and matches as a prefix."""
     folded = folded_text(text)
     if not folded.isascii():
         folded = UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run[0])) or run[0] + '*'} ", folded)
@@ -155,14 +154,14 @@ _ENDINGS = (("", ""), ("s", ""), ("es", ""), ("ing", ""), ("ing", "e"), ("ning",
 
 
 def word_forms(term: str) -> tuple[str, ...]:
-    """The term, followed by the other forms of the same word."""
+    """The term, followed by other forms of the same word."""
     for ending, replacement in _ENDINGS:
         if term.endswith(ending) and (group := _FORMS.get(term.removesuffix(ending) + replacement)):
             return (term, *(form for form in group if form != term))
     return (term,)
 
 
-# Endings that do not change what a word is about, the longest first: about what the index's stemmer removes.
+# Endings that do not change what a word is about, longest first; approximates the index's stemmer.
 _STEM_ENDING_LIST = "ations ation ments ings ment ness ers ing ies ied er ed es ly s e y"
 _STEM_ENDINGS = tuple(_STEM_ENDING_LIST.split())
 _MIN_STEM = 3
@@ -170,7 +169,7 @@ _MIN_STEM = 3
 
 @lru_cache(maxsize=4096)
 def stem_word(word: str) -> str:
-    """About what the index stores for a word: enough to tell that two words are the same."""
+    """Approximates the stem stored in the index, well enough to compare words."""
     if not word.isascii() or len(word) <= _MIN_STEM or word[-1].isdigit():
         return word
     short = next((word.removesuffix(ending) for ending in _STEM_ENDINGS if word.endswith(ending)), word)
@@ -180,10 +179,9 @@ def stem_word(word: str) -> str:
 
 
 def is_spaced(term: str) -> bool:
-    """Whether a term is a word between spaces, not a piece of a script without them."""
     return not UNSPACED_RUN.match(term)
 
 
 def is_not_english(found: Sequence[str]) -> bool:
-    """Whether the commonest words of other languages outnumber those of English."""
+    """True if the most common words of other languages outnumber those of English."""
     return sum(word in _NOT_ENGLISH for word in found) > sum(word in _ENGLISH for word in found)

@@ -1,7 +1,7 @@
 """TextVectors: vectors of short texts, each made once and stored by its hash, and of recent questions.
 
-Each embedder has its own range of cosines. A few questions and their answers show where that range begins and ends:
-Calibration puts the cosines of every embedder on one scale.
+Embedders differ in their range of cosines. Calibration measures that range with a few questions and answers, and puts
+the cosines of all embedders on one scale.
 """
 
 import hashlib
@@ -28,11 +28,10 @@ from recto.search.vector_index import VectorStore
 if TYPE_CHECKING:
     from recto.search.vector_table import Row, Rows, VectorTable
 
-# Texts per call of the embedder: a question waits for no more than these.
+# Texts per call of the embedder, which is also the longest a question waits.
 BATCH = 8
-# How many recent questions are remembered.
 MAX_QUESTIONS = 256
-# How many vectors are held in memory: sixty megabytes.
+# The number of vectors held in memory: sixty megabytes.
 MAX_IN_MEMORY = 40_000
 
 
@@ -60,15 +59,13 @@ NO_TEXTS = HashedTexts()
 
 
 class Similarities(Struct, frozen=True):
-    """How similar texts are to questions."""
-
     cosines: "Rows | None" = None
-    """One row per text, one column per question, and one for their mean if there are several; NaN where a text has no
+    """One row per text, one column per question, and one for their mean if there are several; NaN if a text has no
     vector yet. None if there are no vectors at all, or the embedder knows none of the questions' languages."""
     others: "Rows | None" = None
     """The same for the other texts."""
     missing: int = 0
-    """How many of the texts have no vector yet; those that the embedder rejected do not count."""
+    """The number of texts without a vector, not counting those that the embedder rejected."""
     warning: str = ""
 
 
@@ -96,7 +93,7 @@ class TextVectors:
     # -- comparing
 
     def compare(self, questions: Sequence[str], texts: HashedTexts, others: HashedTexts = NO_TEXTS) -> Similarities:
-        """Never raises. Makes missing vectors as long as there is time, and the rest in the background."""
+        """Never raises. Makes missing vectors while time allows, and the rest in the background."""
         until = time.monotonic() + self._timeout_s
         try:
             with self._lock:
@@ -113,7 +110,7 @@ class TextVectors:
         try:
             rows = embedding.result(_time_left(until))
             if not any(familiarity(embedder, question) for question in questions):
-                return Similarities()  # in an unknown language what is near means nothing
+                return Similarities()  # similarity means nothing in an unknown language
             self._provide(embedder, HashedTexts.join((texts, others)), until)
             return self._similarities(embedder, rows, texts, others)
         except TooLate:
@@ -123,7 +120,7 @@ class TextVectors:
             return Similarities(warning=self._pause.begin(embedder.name, why))
 
     def _embed_questions(self, embedder: Embedder, questions: Sequence[str]) -> "Rows":
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         new = [each for each in dict.fromkeys(questions) if each not in self._questions]
         made = dict(zip(new, _round_to_half(embedder.embed(new)), strict=True)) if new else {}
@@ -155,7 +152,7 @@ class TextVectors:
     def _provide(self, embedder: Embedder, texts: HashedTexts, until: float) -> None:
         with self._lock:
             if self._table is not None and len(self._table) > MAX_IN_MEMORY + len(texts):
-                self._table = None  # what is still needed is read again
+                self._table = None  # read again if still needed
             known = self._table if self._table is not None else ()
             pairs = zip(texts.hashes, texts.texts, strict=True)
             new = {sha: text for sha, text in pairs if sha not in known and sha not in self._failed}
@@ -185,7 +182,7 @@ class TextVectors:
         return bool(self._pending)
 
     def _load(self, embedder: Embedder) -> None:
-        """Reads vectors that were made before, by any process. If the file cannot be read they are made again."""
+        """Read stored vectors, written by any process. If the file cannot be read, they are made again."""
         with self._lock:
             pending = list(self._pending)
         with self._file_lock as is_open, suppress(StoreError):
@@ -194,7 +191,7 @@ class TextVectors:
                 self._put(found, found)
 
     def _stored(self, embedder: Embedder, hashes: Sequence[bytes]) -> "dict[bytes, Row]":
-        import numpy as np  # takes a tenth of a second
+        import numpy as np  # slow import
 
         with self._file.interpreting():
             found = VectorStore(self._file, embedder.key).get(hashes)
@@ -220,7 +217,7 @@ class TextVectors:
                     VectorStore(self._file, embedder.key).put(packed)
 
     def _embed(self, embedder: Embedder, batch: Mapping[bytes, str]) -> "dict[bytes, Row]":
-        """Retries a failed batch text by text, so that one bad text does not hold up the others."""
+        """Retry a failed batch text by text, so that one bad text does not hold up the others."""
         made = {sha: row for sha, text in batch.items() if (row := self._questions.get(text)) is not None}
         rest = {sha: text for sha, text in batch.items() if sha not in made}
         if not rest:
@@ -244,10 +241,10 @@ class TextVectors:
         with self._file_lock as is_open, suppress(StoreError):
             if is_open:
                 VectorStore(self._file, embedder.key).forget()
-        raise NoVectors(f"{embedder.name} now makes vectors of another length; all are being made again")
+        raise NoVectors(f"{embedder.name} now returns vectors of another length; all vectors are being rebuilt")
 
     def _put(self, made: "Mapping[bytes, Row]", done: Iterable[bytes]) -> None:
-        from recto.search.vector_table import VectorTable  # imports numpy: takes a tenth of a second
+        from recto.search.vector_table import VectorTable  # imports numpy
 
         with self._lock:
             if made and self._table is None:
@@ -258,7 +255,7 @@ class TextVectors:
                 self._pending.pop(sha, None)
 
     def settle(self, timeout_s: float) -> bool:
-        """Waits until every requested vector is made. Returns whether that happened in time."""
+        """Wait until every requested vector is made; return True if that happened in time."""
         until = time.monotonic() + timeout_s
         while self._pending and not self._pause.problem and time.monotonic() < until:
             time.sleep(0.005)
@@ -279,7 +276,7 @@ def _time_left(until: float) -> float:
 
 
 def _round_to_half(rows: "Rows") -> "Rows":
-    """Rounds to the stored precision, so that a vector is the same before and after it is stored."""
+    """Round to the stored precision, so that storing a vector does not change it."""
     return rows.astype("float16").astype("float32")
 
 
@@ -310,12 +307,11 @@ _MIN_SPAN = 0.05
 
 class Calibration(Struct, frozen=True):
     unrelated: float
-    """The mean cosine of texts that have nothing in common."""
+    """The mean cosine of unrelated texts."""
     related: float
     """The mean cosine of a question and its answer."""
 
     def rescale(self, cosines: "Rows") -> "Rows":
-        """Maps cosines to the scale of MiniLM."""
         span = self.related - self.unrelated
         if span < _MIN_SPAN:
             return cosines
@@ -324,8 +320,8 @@ class Calibration(Struct, frozen=True):
 
 
 def calibrate(cosines: "Rows") -> Calibration:
-    """Measures an embedder from its sample cosines: one row per text, one column per question."""
-    import numpy as np  # takes a tenth of a second
+    """Calibrate an embedder by its sample cosines: one row per text, one column per question."""
+    import numpy as np  # slow import
 
     size = len(SAMPLE_TEXTS)
     grid = cosines[:size, :size]

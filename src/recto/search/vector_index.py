@@ -1,8 +1,8 @@
-"""VectorIndex: finds passages by meaning. Vectors are made in the background, batch by batch, and stored by hash.
+"""VectorIndex: finds passages by meaning. Vectors are made in the background in batches, and stored by hash.
 
-Nothing waits for them: while passages that match a query have no vector, words alone decide (finder.py). Of two
-embedders the first knows many languages and is fast, so its vectors come first. The second knows English better: while
-its vectors are missing, the first counts alone.
+Searches do not wait for them: while passages that match a query have no vector, words alone decide (finder.py). Of two
+embedders, the first is fast and knows many languages, so its vectors come first. The second is better at English: until
+its vectors are complete, the first counts alone.
 """
 
 import sqlite3
@@ -35,32 +35,30 @@ from recto.search.keyword_index import KeywordIndex, Passage, embedded_text, kee
 if TYPE_CHECKING:
     from recto.search.vector_table import Row, Rows, VectorMatrix
 
-# Texts per call of the embedder: a batch that fails or is stopped is all that is lost.
+# Texts per call of the embedder, and the most that a failure or a stop loses.
 BATCH = 32
 # A search everywhere skips vectors beyond this: they would take more than 150 megabytes of memory.
 MAX_PASSAGES_EVERYWHERE = 100_000
-# One vector for so many passages is too few to read any.
+# With fewer than one vector per this many passages, none are read.
 MIN_SHARE = 4
-# Where more passages than these wait for their vectors, as after an import, a question is not embedded either.
+# While more passages than this wait for vectors, as after an import, questions are not embedded either.
 MANY_WAITING = 2000
-# A vector is stored in two bytes per number.
+# Vectors are stored as float16.
 BYTES_PER_NUMBER = 2
 # Every build of SQLite accepts this many parameters.
 _MAX_PARAMETERS = 500
-# If more are wanted, and they are most of all there are, reading all takes half as long as reading one by one.
+# Reading all vectors takes half as long as reading most of them one by one.
 _MIN_FULL_READ, _READ_AT_ONCE = 2000, 4000
 _OWN = "FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
 _DONE = "coalesce((SELECT done FROM embedders WHERE key = ?), 0)"
 
 ReadTexts = Callable[[Sequence[Passage]], Mapping[int, str]]
-"""Provides the texts of passages, by their numbers: an index holds none."""
 
 
 class VectorStore:
-    """The vectors of an embedder as bytes, by the hashes of their texts; none is ever made twice."""
+    """The vectors of an embedder as bytes, by the hashes of their texts; none is made twice."""
 
     def __init__(self, file: IndexFile, embedder: str) -> None:
-        """`embedder` is its key."""
         self._file, self._key = file, embedder
 
     def get(self, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -68,7 +66,7 @@ class VectorStore:
         return dict(chain.from_iterable(batch.items() for batch in self.batches(hashes)))
 
     def batches(self, hashes: Sequence[bytes]) -> Iterator[dict[bytes, bytes]]:
-        """The same in parts: vectors that are kept in another form need not be held twice."""
+        """The same in parts, so that vectors to be converted are not all held twice."""
         if len(hashes) > _MIN_FULL_READ and len(hashes) * 2 > self.count:
             query, last = f"SELECT sha, vector {_OWN} AND sha > ? ORDER BY sha LIMIT ?", b""
             while rows := self._file.read(query, (self._key, last, _READ_AT_ONCE)):
@@ -82,27 +80,26 @@ class VectorStore:
 
     @property
     def count(self) -> int:
-        """How many vectors there are."""
         return int(self._file.read(f"SELECT count(*) {_OWN}", (self._key,))[0][0])
 
     def has_at_least(self, count: int) -> bool:
-        """Without counting all."""
+        """The same as comparing `count`, without counting all."""
         return count <= 0 or bool(self._file.read(f"SELECT 1 {_OWN} LIMIT 1 OFFSET ?", (self._key, count - 1)))
 
     @property
     def waiting(self) -> int:
-        """How many passages the embedder has not seen yet."""
+        """The number of passages that the embedder has not seen."""
         return max(0, int(self._file.read(f"SELECT coalesce(max(n), 0) - {_DONE} FROM queue", (self._key,))[0][0]))
 
     def next_passages(self, limit: int) -> tuple[list[int], int]:
-        """The oldest passages that the embedder has not seen; and the queue number to pass to `put`, 0 if nothing is
+        """The oldest passages that the embedder has not seen, and the queue number to pass to `put`; 0 if nothing is
         waiting."""
         query = f"SELECT n, passage FROM queue WHERE n > {_DONE} ORDER BY n LIMIT ?"
         queued = self._file.read(query, (self._key, limit))
         return [passage for _, passage in queued], queued[-1][0] if queued else 0
 
     def put(self, vectors: Mapping[bytes, bytes], done: int = 0) -> None:
-        """Stores vectors by the hashes of their texts, and the queue number up to which the embedder is done."""
+        """Store vectors by the hashes of their texts, and the queue number up to which the embedder is done."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("INSERT OR IGNORE INTO embedders (key) VALUES (?)", (self._key,))
@@ -114,8 +111,6 @@ class VectorStore:
         self._file.write(write)
 
     def forget(self) -> None:
-        """Deletes all vectors."""
-
         def write(db: sqlite3.Connection) -> None:
             db.execute(f"DELETE {_OWN}", (self._key,))
             db.execute("UPDATE embedders SET done = 0 WHERE key = ?", (self._key,))
@@ -124,32 +119,28 @@ class VectorStore:
 
 
 class Nearest(Struct, frozen=True):
-    """What vectors say about a query."""
-
     similarity: Mapping[int, float] = {}
-    """Of the nearest passages, the nearest first."""
+    """Of the nearest passages, nearest first."""
     warning: str = ""
-    """Why there is none."""
     missing: Collection[int] = ()
-    """Passages that have no vector yet."""
     progress: str = ""
-    """How many vectors are made, to be shown where the missing ones matter; empty while only a few are missing."""
+    """The number of vectors made, shown if the missing ones matter; empty while only a few are missing."""
     known: float = 1.0
-    """How far the embedder knows the language of the query, from 0 to 1. The similarity holds it already."""
+    """How well the embedder knows the language of the query, from 0 to 1; already applied to the similarity."""
     beside: "Nearest | None" = None
     """The same by a second embedder, which knows fewer languages."""
 
     def complete_for(self, passages: Collection[int]) -> "Nearest":
-        """Without the embedders that have not seen all of these: others would come first only because they were."""
+        """Drop embedders that have not seen all of these passages: others would win just by having vectors."""
         beside = self.beside.complete_for(passages) if self.beside else None
         if not self.similarity or not any(each in self.missing for each in passages):
             return replace(self, beside=beside)
         return beside if beside and beside.similarity else Nearest(warning=self.progress)
 
     def in_language(self, known: float, unknown: Collection[int] = ()) -> Mapping[int, float]:
-        """The similarity among texts whose language the last embedder knows so far, the nearest first; `unknown` are
-        those of its passages whose language it does not know. The second one counts as far as it knows the languages
-        of query and texts."""
+        """The similarity among texts whose language the last embedder knows to this degree, nearest first; `unknown`
+        are its passages in languages that it does not know. The second embedder counts as far as it knows the
+        languages of query and texts."""
         if self.beside is None:
             if known == 1:
                 return self.similarity
@@ -157,7 +148,7 @@ class Nearest(Struct, frozen=True):
         first, second, share = self.similarity, self.beside.similarity, known * self.beside.known
         if not (share and second):
             return first
-        # what is not among the nearest of one is at most as near as the last of them
+        # a passage missing among the nearest of one embedder is at most as near as the last of them
         lowest, lowest_second = min(first.values()), min(second.values())
         joined = {
             each: (first.get(each, lowest) + known * second.get(each, lowest_second)) / (1 + share)
@@ -167,19 +158,16 @@ class Nearest(Struct, frozen=True):
 
 
 VectorAnswer = Callable[[], Nearest]
-"""Waits for the similarity of passages."""
 
 
 class PartitionVectors(Struct):
-    """A partition's vectors in memory."""
-
     matrix: "VectorMatrix | None" = None
-    """None as long as no passage has a vector."""
+    """None until a passage has a vector."""
     change_id: str = ""
     queue_end: int = 0
     removal_id: str = ""
     missing: dict[int, bytes] = field(default_factory=dict)
-    """Passages that have no vector yet, and their hashes; without those that the embedder rejected."""
+    """Passages without a vector and their hashes, except those that the embedder rejected."""
 
 
 class VectorIndex:
@@ -213,7 +201,7 @@ class VectorIndex:
 
     @property
     def to_make(self) -> int:
-        """How many vectors are left to make, whether searches wait for them or not."""
+        """The number of vectors left to make, including those that no search waits for."""
         return self.waiting + (self._beside.to_make if self._beside else 0)
 
     @property
@@ -225,7 +213,7 @@ class VectorIndex:
         return self._pause.problem
 
     def check(self) -> str:
-        """Calls all embedders, whatever failed before. Returns a problem, or an empty text."""
+        """Call all embedders, even after failures. Returns a problem, or an empty text."""
         try:
             self._embedder.embed(["."])
         except RectoError as why:
@@ -238,7 +226,7 @@ class VectorIndex:
     # -- searching
 
     def prepare(self, text: Callable[[], str]) -> None:
-        """Embeds a question in the background, before its search begins."""
+        """Embed a question in the background, before its search begins."""
         if not self._pause.problem:
             self._prepared = self._thread.submit(lambda: self._embedded_ahead(text))
         if self._beside:
@@ -246,12 +234,12 @@ class VectorIndex:
 
     def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, Row]":
         if self._waits_for_many(None):
-            raise NoVectors("Most passages wait for their vectors.")
+            raise NoVectors("Most passages have no vector yet.")
         question = text()
         return question, self._embedder.embed([question])[0]
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
-        """Starts at once; the answer waits for the similarity of the nearest passages, or says why there is none."""
+        """Start immediately; the answer waits for the similarity of the nearest passages, or says why there is none."""
         answer = self._nearest(text, partition)
         if self._beside is None:
             return answer
@@ -277,7 +265,7 @@ class VectorIndex:
         return lambda: self._wait(running, self._timeout_s - (time.monotonic() - began))
 
     def familiarity(self, text: str) -> float:
-        """How far similarity counts among texts in the language of this one; of two embedders, that of the second."""
+        """How much similarity counts for texts in the language of this one; of two embedders, for the second."""
         return self._beside.familiarity(text) if self._beside else familiarity(self._embedder, text)
 
     def _wait(self, running: "Future[Nearest]", timeout_s: float) -> Nearest:
@@ -290,7 +278,7 @@ class VectorIndex:
 
     @property
     def progress(self) -> str:
-        """How many vectors are made, in words; empty while only a few are missing."""
+        """The number of vectors made, as a text; empty while only a few are missing."""
         waiting, count = self.waiting, self._index.extent(None).passages
         if waiting <= BATCH:
             return ""
@@ -300,7 +288,7 @@ class VectorIndex:
         known = familiarity(self._embedder, text)
         if self._waits_for_many(partition):
             return Nearest(warning=self.progress if known else "")
-        # the embedder before the vectors: its failure should show even if there is nothing to compare yet
+        # embed first, so that a failure shows even if there is nothing to compare yet
         question = self._question(text)
         if not known:
             return Nearest()
@@ -314,18 +302,18 @@ class VectorIndex:
             self._store.forget()
             self._partitions.clear()
             name = self._embedder.name
-            raise NoVectors(f"{name} now makes vectors of another length; all are being made again")
-        # in a language that the embedder does not know, what is near means nothing
+            raise NoVectors(f"{name} now returns vectors of another length; all vectors are being rebuilt")
+        # similarity means nothing in a language that the embedder does not know
         stretch = MULTILINGUAL_STRETCH if self._embedder.name == MULTILINGUAL else 1.0
         near = vectors.matrix.nearest((question * (known * stretch)).astype("float32"))
         return Nearest(near, missing=vectors.missing, progress=progress, known=known)
 
     def _waits_for_many(self, partition: int | None) -> bool:
-        """Whether a question need not be embedded: most passages wait for their vectors, and there are very many."""
+        """True if a question need not be embedded: most passages, and very many, wait for their vectors."""
         return self.waiting > MANY_WAITING and self._has_few(partition)
 
     def _has_few(self, partition: int | None) -> bool:
-        """Whether most passages certainly wait for their vectors, so that none need be read."""
+        """True if most passages certainly lack vectors, so that none need be read."""
         if partition in self._partitions:
             return False
         count = self._index.extent(partition).passages
@@ -340,14 +328,14 @@ class VectorIndex:
         return question
 
     def _read_partition(self, partition: int | None) -> PartitionVectors:
-        """The vectors in memory, extended by what was added or got its vector since the last time."""
+        """The vectors in memory, extended by those added since the last call."""
         change_id, cached = self._index.file.change_id, self._partitions.get(partition) or PartitionVectors()
         if cached.change_id != change_id:
             removal_id, queue_end = self._index.mark("removed"), self._index.queue_end
             if cached.change_id and removal_id != cached.removal_id:
                 cached = PartitionVectors()
             with self._index.file.interpreting():
-                # a new one: an answer may hold the other
+                # a new mapping: an answer may hold the old one
                 cached.missing = cached.missing | dict(self._index.hashes(partition, cached.queue_end))
                 self._extend(cached)
             cached.change_id, cached.queue_end, cached.removal_id = change_id, queue_end, removal_id
@@ -355,8 +343,8 @@ class VectorIndex:
         return cached
 
     def _extend(self, cached: PartitionVectors) -> None:
-        """Adds the vectors of the passages without one, as far as there are any."""
-        from recto.search.vector_table import VectorMatrix  # imports numpy: takes a tenth of a second
+        """Add the vectors that passages have got since."""
+        from recto.search.vector_table import VectorMatrix  # imports numpy
 
         numbers: dict[bytes, list[int]] = {}
         for number, sha in cached.missing.items():
@@ -372,15 +360,15 @@ class VectorIndex:
                 cached.matrix.put(list(ready), list(ready.values()))
                 for number in ready:
                     del cached.missing[number]
-            # a text that the embedder rejects never gets a vector: waiting for it would turn similarity off for good
+            # a text that the embedder rejects never gets a vector: waiting for it would disable similarity for good
             for number in (each for sha, vector in found.items() if not vector for each in numbers.get(sha, ())):
                 del cached.missing[number]
 
     # -- making vectors
 
     def make_batch(self, threads: int = 1) -> int:
-        """Makes one batch of vectors, on several processors if somebody waits for it; of the second embedder once the
-        first has seen everything. Returns 0 if nothing is left, or if the embedder fails. Never raises."""
+        """Make a batch of vectors, on several processors if somebody waits; of the second embedder once the first has
+        seen everything. Returns 0 if nothing is left or the embedder fails. Never raises."""
         made = 0
         if not self._pause.problem:
             try:
@@ -399,7 +387,7 @@ class VectorIndex:
         return max(1, len(texts))
 
     def _waiting(self) -> tuple[list[Passage], int]:
-        """The oldest passages that the embedder has not seen, without those that have a vector already."""
+        """The oldest passages that the embedder has not seen, except those with a vector."""
         with self._index.file.interpreting():
             numbers, done = self._store.next_passages(BATCH)
             passages = self._index.passages(numbers).values()
@@ -407,12 +395,12 @@ class VectorIndex:
             return [each for each in passages if each.sha not in known], done
 
     def _embed(self, texts: Mapping[bytes, str], threads: int) -> dict[bytes, bytes]:
-        """Retries a failed batch text by text, so that one bad text does not hold up the others."""
+        """Retry a failed batch text by text, so that one bad text does not hold up the others."""
         with suppress(RectoError):
             rows = self._rows(list(texts.values()), threads) if texts else []
             return {sha: _pack(row) for sha, row in zip(texts, rows, strict=True)}
-        # Empty bytes for a text that fails while others do not. If the embedder itself fails, the vectors made so far
-        # are stored, and the rest has to wait.
+        # Empty bytes mark a text that fails while others do not. If the embedder itself fails, the vectors made so far
+        # are stored, and the rest must wait.
         made: dict[bytes, bytes] = {}
         for sha, text in texts.items():
             try:
@@ -427,7 +415,7 @@ class VectorIndex:
         return made
 
     def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[Row]":
-        """A server is asked once: it divides the work itself."""
+        """Send a server a single request: it divides the work itself."""
         threads = min(threads, len(texts))
         if threads == 1 or self._embedder.name not in (MINILM, MULTILINGUAL):
             return list(self._embedder.embed(texts))
@@ -448,7 +436,7 @@ class VectorIndex:
 
 
 def _by_words(why: str) -> Nearest:
-    return Nearest(warning=f"{why}: words alone were searched")
+    return Nearest(warning=f"{why}: searched by words only")
 
 
 def _pack(row: "Row") -> bytes:

@@ -13,7 +13,7 @@ Rows = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 
 GROWTH = 1.5
-# BLAS does this many multiplications in one thread. It splits up more, and on a busy machine each part waits for the
+# BLAS does this many multiplications in one thread. It splits larger products, and on a busy machine waits for the
 # slowest thread, a hundred times as long as the work takes.
 MAX_SINGLE_THREAD_PRODUCTS = 64 * 64 * 64
 
@@ -33,7 +33,7 @@ class VectorTable:
         return sha in self._row_of
 
     def put(self, vectors: Mapping[bytes, Row]) -> None:
-        """Adds vectors that are new and of the right width."""
+        """Add vectors that are new and of the right width."""
         for sha, vector in vectors.items():
             if sha in self._row_of or len(vector) != self.width:
                 continue
@@ -53,26 +53,27 @@ class VectorTable:
         return cosines[:, : len(questions)]
 
     def select(self, cosines: Rows, hashes: Sequence[bytes]) -> tuple[Rows, int]:
-        """The rows of `compare` for these texts, in their order, with NaN for those without a vector; and how many
-        have none."""
+        """The rows of `compare` for these texts, in order, with NaN for those without a vector; and how many have
+        none."""
         rows = np.fromiter((self._row_of.get(sha, -1) for sha in hashes), np.int64, len(hashes))
         selected = cosines[rows] if len(cosines) else np.zeros((len(hashes), cosines.shape[1]), np.float32)
         selected[rows < 0] = np.nan
         return selected, int((rows < 0).sum())
 
 
-# How many of the nearest passages are returned, and how many are smoothed with their neighbours to find those: what is
-# farther off does not get near enough by smoothing.
+# The number of nearest passages returned, and the larger number smoothed to find them: smoothing does not bring more
+# distant ones near enough.
 MAX_NEAREST, MAX_SMOOTHED = 1500, 6000
-# More vectors than this are held as bytes: that takes a quarter of the memory, and changes a similarity by 0.0005.
+# Above this number, vectors are held as bytes: a quarter of the memory, and a change in similarity of 0.0005.
 MAX_PRECISE, MAX_BYTE = 10_000, 127
-# Very many are compared by their signs first. Those with the most signs in common are compared as they are: one in so
-# many, and at least so many. Of the nearest 0.6 % that misses one in forty, of the nearest 0.2 % hardly any.
+# Large sets are first compared by signs. The rows with the most signs in common, one in CANDIDATE_SHARE and at least
+# MIN_CANDIDATES, are then compared in full. That misses one in forty of the nearest 0.6 %, and hardly any of the
+# nearest 0.2 %.
 CANDIDATE_SHARE, MIN_CANDIDATES = 25, 2500
-# Of those so many are smoothed, as their neighbours have to be compared too: more than are added up.
+# The number smoothed of a large set, since their neighbours must be compared too: more than are fused.
 MAX_NEAREST_OF_MANY = 600
 _CODE_BITS = 64
-# Rows that are compared at once: few enough for one thread of BLAS, and for the cache of a processor.
+# Rows per block: few enough for one thread of BLAS and for the processor's cache.
 _BLOCK_PRODUCTS, _SORTED_COLUMNS = 100_000, 64
 
 
@@ -80,14 +81,13 @@ class VectorMatrix:
     """The vectors of a partition's passages, in the order of their numbers."""
 
     def __init__(self, length: int, expected: int = 0) -> None:
-        """`expected` is how many vectors will most likely be put."""
+        """`expected` is the likely number of vectors."""
         self.length, self._expected = length, expected
         self._numbers: Numbers = np.empty(0, np.int64)
         self._rows: NDArray[Any] = np.empty((0, length), np.float32)
         self._scales: Row = np.empty(0, np.float32)
-        """What a row of bytes is multiplied by."""
         self._codes: NDArray[np.uint64] = np.empty((-(-length // _CODE_BITS), 0), np.uint64)
-        """The signs of rows of bytes, a column for each."""
+        """The signs of the rows, one column each."""
         self._size = 0
         self._is_sorted = True
 
@@ -109,7 +109,6 @@ class VectorMatrix:
         return self._rows.dtype == np.int8
 
     def put(self, numbers: Sequence[int], packed: Sequence[bytes]) -> None:
-        """Adds vectors, packed as they are stored."""
         if not numbers:
             return
         fresh = np.frombuffer(b"".join(packed), np.float16).reshape(-1, self.length)
@@ -144,14 +143,14 @@ class VectorMatrix:
         order = np.argsort(self._numbers[: self._size], kind="stable")
         for values in (self._numbers, self._scales, *(self._codes if self._is_bytes else ())):
             values[: self._size] = values[order]
-        # a few columns at a time: a copy of all rows would take as much memory again
+        # a few columns at a time: a copy of all rows would double the memory
         for start in range(0, self.length, _SORTED_COLUMNS):
             columns = self._rows[: self._size, start : start + _SORTED_COLUMNS]
             columns[:] = columns[order]
         self._is_sorted = True
 
     def nearest(self, question: Row) -> dict[int, float]:
-        """The similarity of the nearest passages, smoothed with their neighbours: the nearest first, among equals the
+        """The similarity of the nearest passages, smoothed with their neighbours; nearest first, among equals the
         newest."""
         numbers, similarity = self.numbers, np.empty(self._size, np.float32)
         top = self._candidates(question) if self._is_bytes else np.arange(self._size)
@@ -179,7 +178,6 @@ class VectorMatrix:
         return np.flatnonzero(different <= most)
 
     def _compare(self, question: Row, at: Numbers) -> Row:
-        """The similarity of the rows at these places."""
         step = max(1, _BLOCK_PRODUCTS // self.length)
         similarity: Row = np.empty(len(at), np.float32)
         is_all = len(at) == self._size
@@ -191,14 +189,13 @@ class VectorMatrix:
 
 
 def _resized(values: NDArray[Any], size: int, capacity: int) -> NDArray[Any]:
-    """A longer array that begins with the first of these values."""
     longer = np.empty((capacity, *values.shape[1:]), values.dtype)
     longer[:size] = values[:size]
     return longer
 
 
 def _to_bytes(rows: NDArray[Any]) -> tuple[NDArray[np.int8], Row]:
-    """Each row as bytes, and what they have to be multiplied by."""
+    """Each row as bytes, and its factor."""
     floats = rows.astype(np.float32)
     scales = np.abs(floats).max(1, initial=0) / np.float32(MAX_BYTE)
     floats /= np.where(scales > 0, scales, np.float32(1))[:, None]
@@ -206,14 +203,14 @@ def _to_bytes(rows: NDArray[Any]) -> tuple[NDArray[np.int8], Row]:
 
 
 def _signs(rows: NDArray[Any]) -> NDArray[np.uint64]:
-    """The signs of each row as bits, a column for each row."""
+    """The signs of each row as bits, one column per row."""
     missing = -rows.shape[1] % _CODE_BITS
     bits = np.pad(rows > 0, ((0, 0), (0, missing)))
     return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)
 
 
 def _around(at: Numbers, count: int) -> Numbers:
-    """These places and those that may be neighbours, in order."""
+    """These rows and their possible neighbours, in order."""
     reach = len(SIMILARITY_WEIGHTS) - 1
     is_near = np.zeros(count + 2 * reach, bool)
     for step in range(2 * reach + 1):
@@ -222,7 +219,6 @@ def _around(at: Numbers, count: int) -> Numbers:
 
 
 def _top(values: NDArray[Any], limit: int) -> Numbers:
-    """The positions of the largest values, in order."""
     if len(values) <= limit:
         return np.arange(len(values))
     return np.sort(np.argpartition(values, len(values) - limit)[len(values) - limit :])
@@ -233,7 +229,7 @@ def _smooth(numbers: Numbers, similarity: Row, at: Numbers) -> NDArray[np.float6
     own, total = numbers[at], similarity[at].astype(np.float64)
     weights = np.full(len(at), SIMILARITY_WEIGHTS[0])
     for distance, part in enumerate(SIMILARITY_WEIGHTS[1:], 1):
-        # fewer steps than the distance: a passage between them is gone
+        # fewer steps than the distance: a passage between them was removed
         for step in (*range(-distance, 0), *range(1, distance + 1)):
             other = at + step
             is_there = (other >= 0) & (other < len(numbers))

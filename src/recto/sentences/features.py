@@ -1,8 +1,8 @@
 """Features: what can be counted about each segment of a conversation, in any language.
 
-Who said it and how it looks; what kinds of values it holds; which of its words are rare, new, echoed by the reply or
-taken up again; whether a later segment gives another value for the same. No list of phrases, no vectors of meaning: the
-same messages give the same numbers everywhere. What they are worth is fitted (`scorer.py`).
+These are its speaker and its form; the kinds of values it holds; which of its words are rare, new, echoed by the reply
+or mentioned again; and whether a later segment gives another value for the same thing. No lists of phrases and no
+embeddings: the same messages give the same numbers everywhere. Their weights are fitted (`scorer.py`).
 """
 
 import math
@@ -28,7 +28,7 @@ FEATURES = (
 )  # fmt: skip
 
 _FIGURE = re.compile(r"\d(?:[\d.,:/–-]*\d)?")
-# Each begins with what is rare in a text: the search for it is several times as fast as one for its first letter.
+# Each begins with something rare in text: searching for it is several times as fast as for a first letter.
 _UNIT = re.compile(
     r"[€$£¥₹%°元円원块\d](?:(?<!\d)| ?(?:[^\W\d_]{1,3}|[^\W\d_]{1,2}[²³]|min|ohm|[kKMGT]B|[mk]?Ah)(?![^\W\d_]))"
 )
@@ -41,17 +41,17 @@ _ANNOUNCES = (":", "：")
 _KINDS = ("prose", "item", "heading", "row", "code", "output")
 _IS_KIND = {kind: tuple(kind == each for each in _KINDS) for kind in (*_KINDS, "quote")}
 _TERM_LETTERS, _LEAST_LETTERS = 6, 3
-# How many of its rarest terms are looked for again, and how often counts.
+# How many of its rarest terms are searched for again, and how many times is often.
 _RAREST, _OFTEN = 3, 8
-# Beside another figure, so much of what two segments are about makes them speak of the same.
+# Next to another figure, segments must share this much of their topic to be about the same thing.
 _LEAST_COMMON, _MOST_NEAR = 0.5, 12
-# So much of what a tool's sentence is about makes it what the user has asked for.
+# The share of the topic of a tool's sentence that makes it something the user asked for.
 _ASKED_FOR = 0.6
 _SHAPE_LETTERS, _MOST_ALIKE, _SERIES = 40, 10, 3
 
 
 class PlainMessage(Struct, frozen=True):
-    """A message as a summary without a model reads it."""
+    """A message as seen by a summary without a model."""
 
     role: Role
     text: str
@@ -61,7 +61,7 @@ class PlainMessage(Struct, frozen=True):
     is_former: bool = False
     """A line of the former summary."""
     after_gap: bool = False
-    """Another day than the message before."""
+    """The previous message is from another day."""
     day: date | None = None
 
     @property
@@ -71,18 +71,15 @@ class PlainMessage(Struct, frozen=True):
 
 
 class Sentence(Struct):
-    """A segment in its conversation."""
-
     message: int
-    """The index of its message."""
     segment: Segment
     words: frozenset[str]
     terms: frozenset[str]
     figures: frozenset[str]
     superseded_by: int = -1
-    """The index of a later sentence that gives another value for the same."""
+    """The index of a later sentence with another value for the same thing."""
     is_asked_for: bool = False
-    """A tool returned it, the user had asked for it, and nobody says its figures again."""
+    """A tool returned it, the user had asked for it, and nobody repeats its figures."""
 
 
 def read_conversation(messages: Sequence[PlainMessage]) -> tuple[list[Sentence], list[list[float]]]:
@@ -97,7 +94,7 @@ def read_conversation(messages: Sequence[PlainMessage]) -> tuple[list[Sentence],
 
 @text_cache(8192)
 def _read(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Its words; the beginnings of these, or pairs of characters where words have no spaces; its figures."""
+    """The words of a text; their beginnings, or pairs of characters in scripts without spaces; its figures."""
     words, terms = words_in(text), set[str]()
     for word in words:
         if _is_unspaced(word):
@@ -117,7 +114,7 @@ def terms_of(text: str) -> frozenset[str]:
 
 @text_cache(8192)
 def _look(text: str) -> tuple[float, ...]:
-    """How a text looks: the features from its length to the words of closed classes, without the user's negation."""
+    """The features of a text's form, from its length to the words of closed classes, without the user's negation."""
     words, terms, figures = _read(text)
     return (
         math.log1p(len(text) * (2 if _is_unspaced(text) else 1)),
@@ -140,8 +137,6 @@ def _look(text: str) -> tuple[float, ...]:
 
 
 class _Conversation:
-    """What is known of all messages together."""
-
     def __init__(self, messages: Sequence[PlainMessage], said: Sequence[Sentence]) -> None:
         self.messages, self.said, self.number = messages, said, len(messages)
         self.inside: list[list[Sentence]] = [[] for _ in messages]
@@ -160,7 +155,7 @@ class _Conversation:
                     self.first_figure.setdefault(figure, at)
                     self.last_figure[figure] = at
         self.idf = {term: math.log((self.number + 1) / (len(found) + 0.5)) for term, found in places.items()}
-        # its idf; the first and the last message that have it, and how many; the last one by the user
+        # idf; the first and last message with the term, and their number; the user's last one
         self.known = {
             term: (self.idf[term], found[0], found[-1], len(found), last_by_user.get(term, -1))
             for term, found in places.items()
@@ -188,7 +183,7 @@ class _Conversation:
                 yield [*speaker, *kind, *look, *words, *place, is_last, *around, *relations]
 
     def _relations(self, sentence: Sentence, shape: str) -> tuple[float, ...]:
-        """How it stands to the rest of the conversation."""
+        """The relation of a sentence to the rest of the conversation."""
         at, terms, figures, known = sentence.message, sentence.terms, sentence.figures, self.known
         before, after = self.before[at], self.after[at]
         said_before = self.terms[before] if before >= 0 else frozenset[str]()
@@ -231,14 +226,14 @@ class _Conversation:
         )
 
     def _find_superseded(self) -> None:
-        """Of two sentences about the same with other figures, the later one holds."""
+        """Find sentences replaced by a later one about the same thing with other figures."""
         by_term: dict[str, list[int]] = {}
         weights: dict[int, float] = {}
         for index, (sentence, shape) in enumerate(zip(self.said, self.shapes, strict=True)):
             if not sentence.figures or sentence.segment.kind in ("row", "code", "output"):
                 continue
             weights[index] = self._weight(sentence.terms)
-            # many of one shape are other things of the same kind, and so are several figures
+            # many of one shape are different things of one kind, and so are several figures
             near = (
                 [by_term.get(term, ())[-_MOST_NEAR:] for term in sentence.terms] if self.alike[shape] <= _SERIES else ()
             )
@@ -258,7 +253,7 @@ class _Conversation:
 
 
 def _nearest_other(messages: Sequence[PlainMessage], order: Sequence[int]) -> list[int]:
-    """For each message, the last before it in this order of another speaker, tools aside; -1 where there is none."""
+    """For each message, the last one before it in this order by another speaker, ignoring tools; -1 if none."""
     found, last = [-1] * len(messages), dict[str, int]()
     for at in order:
         role = messages[at].role
@@ -275,5 +270,5 @@ def _shape_of(text: str) -> str:
 
 
 def shape_of(sentence: Sentence) -> str:
-    """Rows of a table and lines of a log look alike, figures and words aside."""
+    """The form without figures and words, the same for rows of a table or lines of a log."""
     return sentence.segment.kind + _shape_of(sentence.segment.text)

@@ -1,7 +1,7 @@
-"""The priority of a message, 1–10, judged by its role and its text alone, when it arrives.
+"""The priority of a message, 1–10, rated on arrival by its role and text alone.
 
-Compactions, instructions and results of tools have fixed ones. What people and models write is rated by the scorer,
-fitted on how bad readers found it to lose a message. Knows no conversation.
+Compactions, instructions and tool results have fixed priorities. Messages of people and models are rated by the scorer,
+fitted on how bad readers found the loss of a message. Knows no conversation.
 """
 
 from recto.base.text import text_cache
@@ -12,19 +12,19 @@ from recto.sentences.segments import UNSPACED
 from recto.sentences.words import word_class, words_in
 
 SUMMARY, TASK, NORMAL, MINOR, SMALL, LEAST, NOTHING = 9, 8, 5, 4, 3, 2, 1
-# Of a longer text, only so many characters at its start and its end are examined.
+# Of a longer text, only this many characters at the start and the end are examined.
 _EXAMINED = 1500
 _LONG_RESULT = 4000
-# So much higher is a message that is one standard deviation above the usual: closest to the readers, authors held out.
+# Priority per standard deviation: closest to the readers, on held-out authors.
 _STEP = 2.5
-# What has so few words, none of these marks and a lower rating is small talk; of a first message, even fewer. Readers
-# found 87 % of these unimportant (3 or less).
+# A message with at most this many words, no marks and a rating below _LOW is small talk; for a first message, the lower
+# number applies. Readers found 87 % of these unimportant (3 or less).
 _FEW_WORDS, _FEWEST_WORDS, _LOW = 4, 2, -0.4
 _MARKS = tuple(FEATURES.index(mark) for mark in ("asks", "announces", "figures", "names", "path"))
 
 
 def priority_of(message: Message, *, is_first: bool = False) -> int:
-    """From 1 (dropped first) to 10. The user's first message is the task, unless it only greets and brings nothing."""
+    """From 1 (dropped first) to 10. The user's first message is the task, unless it is a mere greeting."""
     if message.compaction:
         return SUMMARY
     if message.role == "system":
@@ -42,7 +42,7 @@ def priority_of(message: Message, *, is_first: bool = False) -> int:
 
 
 def is_small_talk(text: str, most_words: int = _FEW_WORDS) -> bool:
-    """Whether a user's text is a greeting, thanks, applause or the like, after which nothing need be looked up."""
+    """True if a user's text is a greeting, thanks, applause or the like, which needs no lookup."""
     if not _says_something(text):
         return True
     if _word_count(text[:_EXAMINED]) > most_words:
@@ -74,7 +74,7 @@ def _of_results(message: Message) -> int:
 
 
 def _word_count(text: str) -> int:
-    """Scripts without spaces have about two characters to a word."""
+    """Scripts without spaces have about two characters per word."""
     return len(text.split()) + len(UNSPACED.findall(text)) // 2
 
 

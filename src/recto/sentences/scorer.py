@@ -1,8 +1,8 @@
-"""Scorer: how likely a sentence is needed by whoever goes on with a conversation, from its features; how likely it
-binds them; how likely it is a lasting fact about the user; and how much a message matters among others.
+"""Scorer: estimates from a sentence's features how likely it is needed to continue a conversation, is binding, or is a
+lasting fact about the user; and how much a message matters.
 
-The weights are data (`scorer.json`), fitted by `make fit` on conversations that others wrote and labelled: small
-regression trees whose leaves add up. The file says on which features and data, and how it did on authors held out.
+The weights are data (`scorer.json`), fitted by `make fit` on conversations written and labelled by others: small
+regression trees whose leaves are summed. The file names the features and data, and the results on held-out authors.
 """
 
 import math
@@ -20,7 +20,7 @@ NEEDED, BINDS, LASTING, PRIORITY = "needed", "binds", "lasting", "priority"
 _MACHINE_MADE = tuple(FEATURES.index(kind) for kind in ("row", "code", "output"))
 _BY_PEOPLE = 0.12
 _ANSWERS = 0.5
-# So much of what a sentence is about must be in the one that supersedes it.
+# The share of a sentence's topic that one superseding it must cover.
 _COVERS = 0.5
 _ALIKE = FEATURES.index("same_shape")
 Tree = Any
@@ -35,9 +35,7 @@ class Head(Struct):
 class FittedWeights(Struct):
     features: list[str]
     data: str
-    """The hash of what they were fitted on."""
     held_out: dict[str, float]
-    """How they did on authors that they were not fitted on."""
     heads: dict[str, Head]
 
 
@@ -50,15 +48,14 @@ def weights() -> FittedWeights:
 
 
 def scores(rows: Sequence[Sequence[float]], head: str = NEEDED) -> list[float]:
-    """A probability for each row of features. Of lines that look alike, as in a log or a list, each tells
-    less."""
+    """A probability for each row of features, lowered for lines that look alike, as in a log or a list."""
     add_up = _compiled(head)
     return [1 / (1 + math.exp(-add_up(*row))) / series_length(row) for row in rows]
 
 
 @cache
 def _compiled(head: str) -> Callable[..., float]:
-    """The trees as one expression of the features: it takes a quarter of the time of a walk through each tree."""
+    """The trees as one expression of the features, which takes a quarter of the time of walking them."""
     fitted = weights().heads[head]
     names = ", ".join(f"f{place}" for place in range(len(FEATURES)))
     found: Callable[..., float] = eval(f"lambda {names}: " + " + ".join(map(_expression, (fitted.base, *fitted.trees))))
@@ -73,15 +70,15 @@ def _expression(tree: Tree) -> str:
 
 
 def needed(said: Sequence[Sentence], rows: Sequence[Sequence[float]]) -> list[float]:
-    """How likely each sentence is needed. Readers need little of what tools return, but that is what the reply repeats;
-    where it does not, the answer is in the result alone."""
+    """How likely each sentence is needed. Of tool results readers mostly need what the reply repeats; if it repeats
+    nothing, the answer is in the result alone."""
     found = scores(rows)
     return [max(score, _ANSWERS) if each.is_asked_for else score for each, score in zip(said, found, strict=True)]
 
 
 def is_superseded(sentence: Sentence, said: Sequence[Sentence], likely: Sequence[float], least: float) -> bool:
-    """Whether a later sentence that is at least so likely needed gives another figure for the same, and leaves out
-    little else of it."""
+    """True if a later sentence, at least as likely needed as `least`, has another figure for the same thing and covers
+    most of the rest."""
     later = sentence.superseded_by
     if later < 0 or likely[later] < least:
         return False
@@ -89,12 +86,12 @@ def is_superseded(sentence: Sentence, said: Sequence[Sentence], likely: Sequence
 
 
 def series_length(row: Sequence[float]) -> float:
-    """Among how many lines of the same shape a sentence stands; those that people write count less."""
+    """The number of lines of the same shape around a sentence; lines that people write count less."""
     row_, code, output = _MACHINE_MADE
     return 1 + row[_ALIKE] * (1.0 if row[row_] or row[code] or row[output] else _BY_PEOPLE)
 
 
 def rating(rows: Sequence[Sequence[float]]) -> float:
-    """How much a message of these sentences matters, read alone: 0 is usual, 1 a standard deviation above. Of each
-    feature, what is highest among the sentences counts."""
+    """How much a message of these sentences matters, read alone: 0 is average, 1 a standard deviation above. Each
+    feature counts with its maximum over the sentences."""
     return _compiled(PRIORITY)(*[max(column) for column in zip(*rows, strict=True)])

@@ -1,7 +1,7 @@
-"""Segments: the sentences, list items, headings, table rows and lines of code of a text, each by its form.
+"""Segments: the sentences, list items, headings, table rows and lines of code of a text, found by form.
 
-No word of any language decides here. Libraries that know where a sentence ends need to know its language, and a chat
-mixes several with code and logs. Knows no message.
+No word lists: libraries that split sentences need to know the language, and a chat mixes several with code and logs.
+Knows no message.
 """
 
 import re
@@ -20,9 +20,9 @@ UNSPACED_SCRIPTS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-"""Scripts without spaces between words, for a set of characters in a pattern."""
+"""Scripts without spaces between words, as a character set for patterns."""
 HANGUL = "\uac00-\ud7af"
-"""Korean has spaces, but words are looked up within its words, too."""
+"""Korean has spaces, but is also searched within its words."""
 UNSPACED = re.compile(f"[{UNSPACED_SCRIPTS}]")
 UNSPACED_OR_KOREAN = re.compile(f"[{UNSPACED_SCRIPTS}{HANGUL}]")
 
@@ -36,17 +36,17 @@ _STOP = re.compile(
 _WIDE_STOPS = "。！？｡"
 _NEXT = re.compile(r"\s++(\S)")
 _TIMED = re.compile(r"\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:)")
-# Links and addresses are no symbols of a program: "See [[Harbour]] and [the prices](https://a.org/x)."
+# Links and addresses do not count as symbols of a program: "See [[Harbour]] and [the prices](https://a.org/x)."
 _LINK = re.compile(r"\[\[|\]\]|\]\([^\s()]{1,400}\)|https?://[^\s()]{1,400}")
 _SYMBOLS = "{}[]<>=|\\;$/_"
 _CLOSING = {"„": "“", "“": "”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
 _QUOTES = re.compile('[„“”«»「」『』"]')
-# A line of prose that may go on in the next one is at least so long.
+# The length of a line of prose that may continue on the next line.
 _MIN_WRAPPED, _MAX_WRAPPED = 50, 1000
 _MAX_HEADING, _LONGEST, _MAX_LOOKED_AT = 80, 600, 400
-# Of a line of a program, so many characters are symbols; of one by a program, so few are letters.
+# The share of symbols in a line of code; the share of letters in a program's output.
 _MANY_SYMBOLS, _FEW_LETTERS = 0.12, 0.3
-# So many letters before a full stop may be an abbreviation; so many digits an ordinal number.
+# The letters before a full stop that may be an abbreviation; the digits that may be an ordinal number.
 _SHORT_WORD, _SHORT_NUMBER = 2, 2
 _BEFORE_NUMBER = 4
 
@@ -54,9 +54,8 @@ _BEFORE_NUMBER = 4
 class Segment(Struct, frozen=True):
     kind: Kind
     text: str
-    """Without the sign of its list, heading or quotation."""
+    """Without its list, heading or quotation mark."""
     start: int
-    """Where it stands in the text."""
 
     @property
     def end(self) -> int:
@@ -74,7 +73,6 @@ def _segments_kept(text: str, is_output: bool) -> tuple[Segment, ...]:
 
 
 def sentences(text: str) -> list[str]:
-    """The texts of all segments."""
     return [segment.text for segment in segments(text)]
 
 
@@ -83,7 +81,7 @@ def is_question(text: str) -> bool:
 
 
 def readable(text: str) -> str:
-    """The output of a tool as a person reads it: JSON by its fields, one a line."""
+    """A tool's output in readable form: JSON with one field per line."""
     if text.lstrip()[:1] not in ("{", "["):
         return text
     try:
@@ -129,7 +127,7 @@ def _segments(text: str, is_output: bool) -> Iterator[Segment]:
 
 
 def _open_quotation(text: str, quoted: str) -> str:
-    """The sign that closes the quotation that is open after a text; it ends with its paragraph at the latest."""
+    """The closing mark of a quotation left open by a text; a quotation ends with its paragraph at the latest."""
     for char in _QUOTES.findall(text):
         if char == quoted:
             quoted = ""
@@ -197,7 +195,7 @@ def _symbols(text: str) -> int:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their place, wrapped prose rejoined."""
+    """Lines with their positions, wrapped prose rejoined."""
     pending, at, offset = "", 0, 0
     for line in text.splitlines(keepends=True):
         if pending and _goes_on(pending, line):
@@ -212,7 +210,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _goes_on(line: str, following: str) -> bool:
-    """Whether prose was wrapped here: a long line of words, then a lower-case letter in the first column."""
+    """True if prose was wrapped here: a long line of words, then a lower-case letter in the first column."""
     if not following[:1].islower() or len(line) > _MAX_WRAPPED:
         return False
     last = line.rstrip("\r\n").rpartition("\n")[2]
@@ -222,7 +220,6 @@ def _goes_on(line: str, following: str) -> bool:
 
 
 def split_line(line: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a line, with their places."""
     start = 0
     for stop in _STOP.finditer(line):
         if _ends_sentence(line, start, stop) or stop.end() - start > _LONGEST:
@@ -255,5 +252,5 @@ def _ends_sentence(line: str, start: int, stop: re.Match[str]) -> bool:
         return False  # "Abb. 3", "Art. 12"
     if "." in word:  # "e.g. this", "a.m. on Monday"
         return after.isupper()
-    # people who begin a line in lower case begin sentences so, too
+    # people who begin a line in lower case begin sentences that way, too
     return not after.islower() or line[start : start + 1].islower()

@@ -18,7 +18,7 @@ def tables(file: str = "words.toml") -> dict[str, dict[str, list[str]]]:
 
 
 class WordClass:
-    """All words of a class, whatever the language."""
+    """All words of a class, in any language."""
 
     def __init__(self, *names: str) -> None:
         listed = [word for name in names for table in tables()[name].values() for word in table]
@@ -28,7 +28,7 @@ class WordClass:
         self._inside = re.compile("|".join(map(re.escape, unspaced)) or "(?!)")
 
     def is_in(self, words: frozenset[str], text: str) -> bool:
-        """Whether one of these is a word of the text."""
+        """True if one of these is a word of the text."""
         return not self._words.isdisjoint(words) or (not text.isascii() and self._inside.search(text) is not None)
 
 
@@ -38,7 +38,7 @@ def word_class(*names: str) -> WordClass:
 
 
 def alternatives(*names: str) -> str:
-    """The words and phrases of classes, as alternatives of a pattern. In the tables `_` is a space, `*` any ending."""
+    """The words and phrases of classes as alternatives for a pattern. In the tables `_` is a space, `*` any ending."""
     listed = {word for name in names for table in tables()[name].values() for word in table}
     return "|".join(map(_alternative, sorted(listed, reverse=True)))
 
@@ -49,7 +49,7 @@ def _alternative(word: str) -> str:
 
 @cache
 def phrases(*names: str) -> re.Pattern[str]:
-    """Finds the words and phrases of classes."""
+    """A pattern for the words and phrases of classes."""
     unspaced = UNSPACED_OR_KOREAN.pattern
     pattern = rf"(?:\b|(?={unspaced}))(?:{alternatives(*names)})(?:\b|(?<={unspaced}))"
     return re.compile(pattern, re.IGNORECASE)

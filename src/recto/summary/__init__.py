@@ -1,1 +1,1 @@
-"""How the past is told: prompts for a model, sentences chosen without one, facts, their verification, the ledger."""
+"""Summaries: prompts for a model, extraction without one, statements and their verification, the ledger."""

@@ -1,8 +1,8 @@
-"""Agent steps: reads a work log off the messages of an agent's run.
+"""Agent steps: extracts a work log from the messages of an agent's run.
 
-A turn is what the user says and the rounds of calls that answer it. It brings a new task if the agent sets to work on
-it: by its length, whether it answers a question, and which of its rare words the calls take up. An agent without tools
-writes a command at the end of its text, and the output comes back in the user's role.
+A turn is a user's message and the rounds of calls that answer it. It begins a new task if the agent sets to work on it:
+judged by its length, whether it answers a question, and which of its rare words the calls repeat. An agent without
+tools writes a command at the end of its text, and the output comes back in the user's role.
 """
 
 import json
@@ -25,16 +25,17 @@ from recto.tasks.run import run_entry
 
 _MAX_TASK, _MAX_EARLIER, _MAX_DONE, _MAX_STATE, _MAX_LEFT, _MAX_OUTCOME, _MAX_WHOLE = 400, 110, 170, 260, 240, 170, 80
 _MAX_TASKS, _MAX_STEPS, _MAX_READ, _MAX_COMMAND, _MAX_CALL, _MAX_PATH = 12, 60, 60, 300, 100, 200
-# Characters that are looked at: of a prompt, of a text or command, of a line. Least ones of a state told beside a call.
+# The maximum of characters examined: of a prompt, of a text or command, of a line. The minimum for a state written next
+# to a call.
 _MAX_PROMPT, _MAX_EXAMINED, _MAX_LINE, _MIN_STATE = 60_000, 6_000, 500, 40
-# With fewer calls than this, and fewer than one for two messages of the user, it is a chat and no run of an agent.
+# With fewer calls than this, and fewer than one for two messages of the user, it is a chat, not an agent's run.
 _MIN_CALLS, _CALLS_PER_MESSAGE = 2, 0.5
-# Terms of a request, of the first or one that nobody has answered yet, and of one after a question; each that the calls
-# take up counts so much more. Rare terms of a whole task; terms of a mere remark before it.
+# Minimum terms of a request: usually, if it is the first or unanswered, and after a question; each term that the calls
+# repeat counts _TAKEN_UP times. Rare terms of a whole task; terms of a mere remark before it.
 _MIN_REQUEST, _MIN_FIRST, _MIN_AFTER_QUESTION, _TAKEN_UP, _MIN_TASK, _MAX_REMARK = 7, 5, 12, 4, 16, 2
-# The message that is answered is sent as it is, so the log points to it.
+# The message being answered is sent in full, so the log points to it.
 _POINTER = "message #{}, which follows word for word"
-# What divides a prompt, and lines of a chat or a letter's head that was pasted into it.
+# Separators in a prompt, and pasted lines of a chat or a letter's head.
 _BORDER = re.compile(
     r"(?m)^[ \t]*</?[A-Za-z][\w-]*(?: [^<>\n]*)?>|</[A-Za-z][\w-]*>[ \t]*$|^#{1,6} [^\n]{1,60}$"
     r"|^\*\*[^*\n]{1,60}\*\*:?$|^[A-Z][A-Z _-]{2,40}:$"
@@ -52,7 +53,7 @@ def _words(listed: str) -> frozenset[str]:
 
 
 _LABELS = _words("observation output result stdout returncode execution")
-# The arguments of a call: keys, the last word of keys that hold a path, parts of verbs.
+# The arguments of a call: keys, the last word of keys for paths, parts of verbs.
 _COMMAND_KEYS = _words("command commands cmd script shell bash input_command commandline command_line")
 _PATH_WORDS, _MOVE_KEYS = (
     _words("path file filename filepath notebook"),
@@ -66,7 +67,7 @@ _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
 _NAMED_FILE = re.compile(r"\bfile:? [`'\"]?((?:/|\w)[^\s`'\",;()]{0,200}\.\w{1,8})\b", re.I)
 _PATCHED = re.compile(r"(?m)^(?:\*\*\* (?:\w+ File|Move to): |\+\+\+ (?:b/)?|patching file )(\S[^\n\t]*)")
 _WRAPPED = re.compile(r"(?:\S*/)?(?:(?:ba|z|da|)sh|pwsh|powershell|cmd)(?:\.exe)? (?:-\w*c|-Command|/[cC]) (.*)", re.S)
-# A program in a command line, without what only stands before it (`CI=1 timeout 60 uv run`), and its arguments.
+# A program in a command line, without its prefix (`CI=1 timeout 60 uv run`), and its arguments.
 _RUN = re.compile(
     r"(?:^|[;&|\n(])[ \t]*(?:(?:\w+=\S{0,200}|\d+[smh]?|-\S{1,200}|sudo|time|nohup|exec|xargs|env|npx|timeout|uv|poetry"
     r"|run|do)\s+)*(?:[^\s;&|>]{0,200}[/\\])?([\w.-]+)([^;&|\n>]*)"
@@ -87,7 +88,6 @@ _WITH_VERB = _words(
 _HEREDOC, _QUOTATION = re.compile(r"<<-? ?['\"]?(\w+)[^\n]*"), re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""")
 _WRITES = re.compile(r"""write|, *(?:mode ?= ?)?['"](?:[wax]|r\+)""")
 _QUOTED, _NAMES = re.compile(r"""(['"])([^'"\n]{1,200})\1"""), re.compile(r"(?<!\w)(\w+) *(?:=|in\b)")
-# How a call came out.
 _EXIT = re.compile(r"(?i)(?:\b\w+\.)??\b(?:exit(?:ed with)?|return)[ _]?(?:code|status)\W{1,3}(-?\d{1,3})\b(?:</\w+>)?")
 _ERROR = re.compile(
     r"(?i)^(?:E\s+)?[\w.]*(?:Error|Exception)\b|^\W*(?:\w+[ :])?(?:error|fatal|panic|failed|failure)\b\s*[:\[(]|^FAIL"
@@ -96,12 +96,12 @@ _ERROR = re.compile(
 _COUNT = re.compile(r"\b\d+ (?:\w+ )?(?:passed|tests?|examples?)\b|^OK\b|\bBUILD\b|^ok\s|test result:|tests run:", re.I)
 _BAD = re.compile(r"\b[1-9]\d* (?:\w+ )?(?:failed|failing|failures?|errors?)\b|\bFAILED\b|(?:ures|errors)[=:] ?[1-9]")
 _DETAIL = re.compile(r"(?:FAILED|ERROR|not ok|[✕✗×]) |(?:[A-Z]:)?[\w./\\-]+[:(]\d+")
-# The status of a step of a plan that is over.
+# A finished step of a plan.
 _OVER = ("complete", "done", "finish", "cancel", "skip", "close", "drop")
 _WARNING = re.compile(r"\W*warn", re.IGNORECASE)
 _Action = tuple[frozenset[str], LoggedStep | None, Sequence[str], Sequence[str]]
-"""What one call did: what it is an instance of, so that a later one of the same family has the last word; its line,
-unless it only read or changed files; the files that it read, and those that it changed."""
+"""The effect of one call: its family, in which a later call replaces it; its line, unless it only read or changed
+files; the files read, and the files changed."""
 
 
 @dataclass(slots=True)
@@ -109,24 +109,24 @@ class _Turn:
     asked: str = ""
     number: int = 0
     is_task: bool = False
-    """A goal, or the message that is answered now."""
+    """A goal, or the message being answered."""
     said: list[tuple[str, bool]] = field(default_factory=list)
-    """What the assistant said, each with whether a call goes with it."""
+    """The assistant's texts, each with True if a call follows."""
     work: frozenset[str] = frozenset()
-    """The terms of its calls' arguments."""
     has_calls: bool = False
     actions: list[_Action] = field(default_factory=list)
     left: str | None = None
-    """What is left by the agent's own list of steps."""
+    """The rest of the agent's own list of steps."""
 
 
 def continue_work_log(
     former: str, messages: Sequence[Message], *, late: Sequence[Message] = (), answering: int = 0
 ) -> WorkLog | None:
-    """The log after these messages, which goes on from the one in the former summary; None where no agent worked.
+    """The log after these messages, continued from the former summary; None if no agent worked.
 
-    `late` are messages that are older than the former summary and were read only now. `answering` is the number of the
-    message that is being answered: it is not among them, but the rounds after it are about it."""
+    `late` are messages older than the former summary that were read only now. `answering` is the number of the message
+    being answered: it is not among them, but the rounds after it are about it.
+    """
     log, every = split_work_log(former)[0], [*late, *messages]
     calls = [call for message in every for call in message.calls if call.name != RECALL]
     number = len(calls) + len(find_observations(every, goes_on=bool(former)))
@@ -148,7 +148,7 @@ def _read(log: WorkLog, messages: Sequence[Message], *, goes_on: bool, answering
         log = _with_task(log, turn, _task_of(turn, before, log.task, is_last=turn is turns[-1]))
         before = turn
         for families, step, has_read, has_changed in turn.actions:
-            # what failed is settled by a part of it, and an edit by another change of the file
+            # a failure is resolved by a part of the command, and a failed edit by another change of the file
             done = families.union(map(_file_name, has_changed))
             known = [(each, _families_of(each)) for each in steps]
             steps = [each for each, own in known if not (own & done if each.is_failed else own <= families)]
@@ -159,7 +159,7 @@ def _read(log: WorkLog, messages: Sequence[Message], *, goes_on: bool, answering
 
 
 def _turns(messages: Sequence[Message], observed: dict[str, str], answering: int) -> Iterator[_Turn]:
-    """The first goes on with what was asked before these messages."""
+    """The first turn continues the previous request."""
     turn, goals, called = _Turn(has_calls=True), dict[object, str](), dict[str, tuple[str, str]]()
     for message in messages:
         if answering and message.said > answering:
@@ -168,7 +168,7 @@ def _turns(messages: Sequence[Message], observed: dict[str, str], answering: int
         if command := observed.get(message.id):
             turn.actions.append(_action("bash", json.dumps({"command": command}), message.text))
         elif message.role == "user" and message.id not in observed:
-            entry = run_entry(message)  # a goal stays the task however often its run is continued
+            entry = run_entry(message)  # a goal stays the task, however often its run is continued
             text = goals.setdefault(entry["run"], str(entry.get("goal") or "")) if entry else message.text
             if turn.asked and not (turn.said or turn.has_calls or turn.is_task):
                 turn.asked = text if len(terms_of(text)) >= _MIN_REQUEST else f"{turn.asked}\n\n{text}"
@@ -194,12 +194,12 @@ def _turns(messages: Sequence[Message], observed: dict[str, str], answering: int
 
 
 def _task_of(turn: _Turn, before: _Turn, known: str, *, is_last: bool) -> str:
-    """The task that a turn begins; empty if it goes on with the known one, or is no work at all."""
+    """The task that a turn begins; empty if it continues the known one or needs no work."""
     if turn.is_task:
         return _task_text(turn.asked, frozenset()) if turn.number else turn.asked
     asked, last = turn.asked, segments(before.said[-1][0])[-1:] if before.said else ()
     if last and is_question(last[0].text) and len(terms_of(asked)) < _MIN_AFTER_QUESTION:
-        # an answer; what the assistant asked back about may be the task
+        # for an answer, the request before the assistant's question may be the task
         asked = before.asked if not before.has_calls and _rare(before.asked) & turn.work else ""
     taken_up = _rare(asked) & turn.work
     size = len(terms_of(asked)) + _TAKEN_UP * (len(taken_up) + len(taken_up - _rare(known)))
@@ -224,7 +224,7 @@ def _rare(text: str) -> frozenset[str]:
 
 
 def _state_of(said: Sequence[tuple[str, bool]]) -> str:
-    """The beginning and the end of what the assistant said last."""
+    """The beginning and the end of the assistant's last text."""
     for text, has_call in reversed(said):
         found = [each.text for each in segments(text[:_MAX_EXAMINED]) if each.kind in ("prose", "item")]
         telling = [each for each in found if not is_question(each) and len(terms_of(each)) > 1]
@@ -247,7 +247,7 @@ def _is_word(text: str) -> bool:
 
 
 def _plan_left(arguments: str) -> str | None:
-    """What is left of a list of steps with their status, as agents keep it; None if the call has none."""
+    """The open steps of a list with statuses, as agents keep it; None if the call has none."""
     steps = [each for each in _objects(arguments)[:-1] if "status" in each]
     left = [each for each in steps if not str(each["status"]).startswith(_OVER)]
     texts = (" ".join(max(map(str, each.values()), key=len).split()).rstrip(".;") for each in left)
@@ -267,7 +267,7 @@ def _task_text(text: str, work: frozenset[str]) -> str:
 
 
 def without_examples(text: str) -> str:
-    """Without what stands between `--- EXAMPLE ---` and `--- END OF EXAMPLE ---`, and what announces it."""
+    """Remove text between `--- EXAMPLE ---` and `--- END OF EXAMPLE ---`, and its announcement."""
     kept, opened = list[str](), dict[str, tuple[int, str]]()
     for line in text.split("\n"):
         edges = line.strip()[:2] + line.strip()[-2:]
@@ -283,8 +283,8 @@ def without_examples(text: str) -> str:
 
 
 def find_observations(messages: Sequence[Message], *, goes_on: bool = False) -> dict[str, str]:
-    """Messages in the user's role that hold the output of a command, each with the command. `goes_on`: the first
-    message may answer a command that is not at hand."""
+    """Map messages in the user's role that hold a command's output to the command. With `goes_on`, the first message
+    may answer a command that is not included."""
     found, command = dict[str, str](), "" if goes_on else None
     for message in messages:
         if message.role == "user" and command is not None and is_command_output(message.text):
@@ -295,7 +295,7 @@ def find_observations(messages: Sequence[Message], *, goes_on: bool = False) -> 
 
 
 def split_command(text: str) -> tuple[str, str]:
-    """What an agent says, and the command at the end of its text."""
+    """The agent's text, and the command at its end."""
     ended, start, command = text.rstrip(), -1, ""
     if ended.endswith("```"):
         start = f"\n{ended}".rfind("\n```", 0, len(ended) - 2)
@@ -309,7 +309,7 @@ def split_command(text: str) -> tuple[str, str]:
 
 
 def is_command_output(text: str) -> bool:
-    """By its prompt, its label, or lines that are no prose. A long task may end with the prompt of a shell."""
+    """Recognised by a prompt, a label, or lines that are not prose. A long task may end with a shell prompt."""
     found = segments(text[:_MAX_EXAMINED])
     half = sum(len(each.text) for each in found) / 2
     prose = sum(len(each.text) for each in found if each.kind in ("prose", "item") and each.text.endswith(_STOPS))
@@ -319,7 +319,7 @@ def is_command_output(text: str) -> bool:
 
 
 def _label_of(text: str) -> str:
-    """The word that a text begins with, after one sign at most."""
+    """The first word of a text, after at most one sign."""
     start = text.lstrip()[:16].lower()
     start = start if _is_word(start[:1]) else start[1:]
     return start[: next((at for at, char in enumerate(start) if not _is_word(char)), len(start))]
@@ -363,13 +363,13 @@ def _names_path(key: str) -> bool:
 
 
 def says_all_by_outcome(name: str, arguments: str) -> bool:
-    """Whether a call runs a program or changes files: a reader wants no more of its result than its outcome."""
+    """True if a call runs a program or changes files: only the outcome of its result matters."""
     _, step, _, changed = _action(name, arguments, "")
     return bool(changed or (step and step.is_shell and not step.is_looking))
 
 
 def _objects(arguments: str) -> list[dict[str, Any]]:
-    """The objects in the arguments of a call, the inner ones first."""
+    """Inner ones first."""
     found: list[dict[str, Any]] = []
     with suppress(ValueError, RecursionError):
         json.loads(arguments, object_hook=found.append)
@@ -388,7 +388,7 @@ def _shell_action(command: str, result: str, *, is_error: bool) -> _Action:
             changed += given[-1:] if family in ("cp", "copy") else given
         elif is_in_place or family in _SHOWS:
             (changed if is_in_place else read).extend(path for path in given if is_in_place or _is_path(path))
-    # of several commands in a line, those before the one that failed were carried out
+    # of several commands in a line, those before the failed one were executed
     changed = [] if step.is_failed and len(programs) == 1 else changed
     is_edit = changed and not step.is_failed and step.outcome == NO_OUTPUT
     shown = " ".join(command.split())
@@ -400,8 +400,8 @@ def _shell_action(command: str, result: str, *, is_error: bool) -> _Action:
 
 
 def _programs(command: str) -> tuple[frozenset[str], list[tuple[str, list[str]]], list[str]]:
-    """The families of a command line (`pytest`, `git commit`: what is run, without how; what only looks or edits counts
-    where all do), its programs with their arguments, and the files that output goes to."""
+    """The families of a command line (`pytest`, `git commit`: the command without options; commands that only look or
+    edit count if all do), its programs with their arguments, and the files that receive output."""
     command = command.replace("\\\n", " ").partition("*** Begin Patch")[0]
     if mark := _HEREDOC.search(command):
         command = command[: mark.end()] + "\n" + command[mark.end() :].partition(f"\n{mark[1]}\n")[2]
@@ -429,7 +429,7 @@ def _edits_in_place(word: str) -> bool:
 
 
 def _may_be_file(word: str) -> bool:
-    """No option, pattern, assignment or script of sed."""
+    """False for options, patterns, assignments and sed scripts."""
     script = word.lstrip("0123456789,")
     is_script = script[:1] == "s" and script[1:2] in script[2:] and not _is_word(script[1:2] or "a")
     return word[0] != "-" and not is_script and set(word).isdisjoint("*?$=")
@@ -444,7 +444,6 @@ def _families_of(step: LoggedStep) -> frozenset[str]:
 
 
 def _written_by_code(code: str) -> list[str]:
-    """Files that a program or a patch writes and names."""
     named, found = dict[str, list[str]](), _PATCHED.findall(code)
     for line in (line[:_MAX_LINE] for line in code.split("\n")):
         paths = [path for _, path in _QUOTED.findall(line) if _is_path(path)]
@@ -466,7 +465,7 @@ def _is_path(text: str) -> bool:
 
 
 def _outcome(text: str, *, is_error: bool, is_looking: bool) -> LoggedStep:
-    """How a call came out, and whether it failed; what was looked at may be about errors."""
+    """The outcome of a call, and whether it failed; what was looked at may be about errors."""
     text = readable(text)
     ends = text if len(text) <= _MAX_EXAMINED else f"{text[: _MAX_EXAMINED // 3]}\n{text[-_MAX_EXAMINED:]}"
     exits = [int(code) for code in _EXIT.findall(f"{ends[:200]}\n{ends[-200:]}")]

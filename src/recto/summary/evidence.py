@@ -1,7 +1,7 @@
-"""Evidence: what texts say. Do they support a value or a claim, and do they state it?
+"""Evidence: checks whether texts support a value or a claim, and whether they state it.
 
 Support is lenient: a rounded figure, another spelling, a part of a name or path is no invention; a claim is supported
-where its words stand near each other. Stating is strict: the very value is there.
+if its words occur near each other. Stating is strict: it requires the very value.
 """
 
 import re
@@ -32,10 +32,10 @@ _MAX_STORED = 8_000_000
 _STEM_LENGTH = 5
 _ROUNDING_TOLERANCE = 0.05
 _WORD = re.compile(r"[^\W_]+")
-# How much of a claim's terms must stand in two neighbouring sentences, and how much anywhere at all; what a sentence
-# must share with another to say the same, or its opposite.
+# The share of a claim's terms required in two neighbouring sentences, and in the texts overall; the share that makes a
+# sentence say the same as another, or its opposite.
 _NEAR, _KNOWN, _SAME = 0.3, 0.4, 0.7
-# What a sentence must share with another to tell what matters of it; less where its figures are told too.
+# The share of terms that conveys the main point of a sentence; the lower one if its figures are stated too.
 _TOLD, _TOLD_WITH_FIGURES = 0.35, 0.2
 _LEAST_CLAIM, _LONG_CLAIM = 3, 6
 
@@ -47,7 +47,7 @@ class Evidence(Struct):
     numbers: dict[str, set[float]] = field(default_factory=dict)
     """Values by unit; "" holds those without one."""
     written: set[float] = field(default_factory=set)
-    """Figures as they are written, whatever their unit."""
+    """Figures as written, without units."""
     terms: set[str] = field(default_factory=set)
     _texts: list[str] = field(default_factory=list)
     _size: int = 0
@@ -55,9 +55,8 @@ class Evidence(Struct):
     _stems: set[str] | None = None
     _sorted: dict[str, list[float]] = field(default_factory=dict)
     _sentences: list[tuple[frozenset[str], bool]] = field(default_factory=list)
-    """The terms of each sentence, and whether it denies."""
+    """The terms of each sentence, and True if it is negated."""
     _places: dict[str, list[int]] = field(default_factory=dict)
-    """The sentences that have a term."""
 
     def add(self, text: str) -> None:
         plain = plain_text(text)
@@ -67,7 +66,7 @@ class Evidence(Struct):
                 self._add_value(reading)
         for segment in segments(text):
             self._add_sentence(segment.text)
-        self._sentences.append((frozenset(), False))  # neighbours are of one text
+        self._sentences.append((frozenset(), False))  # keeps texts from being neighbours
         if self._size <= _MAX_STORED:
             self._texts.append(plain)
             self._size += len(plain)
@@ -102,7 +101,7 @@ class Evidence(Struct):
     # -- values
 
     def supports(self, value: Value) -> bool:
-        """Whether the texts have this, or something that it may fairly be derived from."""
+        """True if the texts have this value, or something that it may fairly be derived from."""
         return any(map(self._supports, readings(value)))
 
     def _supports(self, value: Value) -> bool:
@@ -130,7 +129,7 @@ class Evidence(Struct):
                 )
 
     def states(self, value: Value) -> bool:
-        """Whether this very value is in the texts, in any spelling."""
+        """True if this very value is in the texts, in any spelling."""
         if value.key in self.keys:
             return True
         match value.kind:
@@ -145,7 +144,8 @@ class Evidence(Struct):
                 return value.normal.strip("\"'`") in self.text
 
     def _has_word(self, word: str) -> bool:
-        """The word, its singular or plural, one that starts alike (Portugal for Portuguese), or the same weekday."""
+        """True for the word, its singular or plural, one with the same beginning (Portugal for Portuguese), or the
+        same weekday."""
         if not self.words.isdisjoint({word, word.rstrip("s"), f"{word}s"} | weekdays().get(word, frozenset())):
             return True
         if len(word) <= _STEM_LENGTH:
@@ -155,7 +155,7 @@ class Evidence(Struct):
         return word[:_STEM_LENGTH] in self._stems
 
     def _supports_number(self, value: Value) -> bool:
-        """A figure with a unit needs one with this unit, or one without any; one without, any."""
+        """A figure with a unit needs one with the same unit or none; a figure without a unit, any."""
         values, unit = values_and_unit(value.normal)
         if not values:
             return value.normal in self.text
@@ -181,7 +181,7 @@ class Evidence(Struct):
         return any(known == value for word, known in number_words().items() if word in self.words)
 
     def _is_rounded(self, value: float, unit: str) -> bool:
-        """Whether this is a known value with fewer digits."""
+        """True if this is a known value with fewer digits."""
         if unit not in self._sorted:
             self._sorted[unit] = sorted(self.numbers.get(unit, ()))
         known, tolerance = self._sorted[unit], min(precision(value) / 2, abs(value) * _ROUNDING_TOLERANCE)
@@ -199,7 +199,7 @@ class Evidence(Struct):
         return bool(year.isdigit() and f"--{rest}" in self.dates and year in self.words)
 
     def _supports_path(self, normal: str) -> bool:
-        """As it is, as the end of a longer path, or made of a known file and known folders."""
+        """True for a known path, the end of one, or a known file in known folders."""
         if normal in self.text:
             return True
         bare, _, line = normal.replace("#l", ":").replace("#", ":").rpartition(":")
@@ -213,12 +213,12 @@ class Evidence(Struct):
     # -- claims
 
     def share_known(self, text: str) -> float:
-        """How much of its terms are in the texts at all."""
+        """The share of its terms that occur in the texts."""
         terms = terms_of(text)
         return len(terms & self.terms) / len(terms) if terms else 1.0
 
     def supports_claim(self, text: str) -> bool:
-        """Whether enough of its words are known, and stand near each other somewhere. A short one is no claim."""
+        """True if enough of its words are known and occur near each other. A short one is not a claim."""
         terms = terms_of(text)
         if len(terms) < _LEAST_CLAIM:
             return True
@@ -227,7 +227,7 @@ class Evidence(Struct):
         return len(terms) < _LONG_CLAIM or self._nearest(terms) >= _NEAR * len(terms)
 
     def denies(self, text: str) -> bool:
-        """Whether sentences with these words say the opposite, and none says the same."""
+        """True if sentences with these words say the opposite, and none says the same."""
         terms, own = terms_of(text), is_denied(text)
         shared = self._shared(terms)
         same = [
@@ -238,15 +238,15 @@ class Evidence(Struct):
         return bool(same) and len(terms) >= _LEAST_CLAIM and own not in same
 
     def states_claim(self, text: str) -> bool:
-        """Whether one sentence has most of its words and all of its figures, and denies if it denies."""
+        """True if one sentence has most of its words, all of its figures, and the same negation."""
         terms, own = terms_of(text), is_denied(text)
         if not all(self.states(value) for value in find_values(text) if value.kind in ("number", "date", "time")):
             return False
         return any(shared >= _SAME * len(terms) and denied == own for shared, denied in self._sharing(terms))
 
     def tells(self, text: str) -> bool:
-        """Whether what matters of it is told, be it in other words: half of its figures, and some of its words in one
-        sentence, which denies if it denies."""
+        """True if its main point is conveyed, even in other words: half of its figures, and some of its words in one
+        sentence with the same negation."""
         terms, own = terms_of(text), is_denied(text)
         figures = [value for value in find_values(text) if value.kind in ("number", "date", "time")]
         numbers = [value for value in figures if value.kind == "number"]
@@ -256,11 +256,11 @@ class Evidence(Struct):
         return any(shared >= least and (denied or not own) for shared, denied in self._sharing(terms))
 
     def _sharing(self, terms: frozenset[str]) -> list[tuple[int, bool]]:
-        """For each sentence with one of these terms, how many it has, and whether it denies."""
+        """For each sentence with one of these terms, their number, and True if it is negated."""
         return [(shared, self._sentences[place][1]) for place, shared in self._shared(terms).items()]
 
     def _nearest(self, terms: frozenset[str]) -> int:
-        """How many of these terms two neighbouring sentences have."""
+        """The most of these terms in two neighbouring sentences."""
         shared = self._shared(terms)
         best = 0
         for place, count in shared.items():

@@ -1,8 +1,8 @@
-"""Extractive summary: the sentences of a conversation that are needed most, in order of time, chosen without a model.
+"""Extractive summary: the most needed sentences of a conversation, in order of time, chosen without a model.
 
-A fitted scorer says how likely each is needed; the best are taken while they are worth telling and there is room, less
-what repeats others and what a later sentence supersedes. Every word comes from the originals. `truncate` is the last
-resort. No I/O; `count` says how many tokens a text takes.
+A fitted scorer estimates how likely each is needed. The best are taken while they are worth their tokens and there is
+room, skipping repetitions and superseded sentences. Every word comes from the originals. `truncate` is the last resort.
+No I/O; `count` returns the tokens of a text.
 """
 
 import re
@@ -28,29 +28,29 @@ from recto.summary.relative_dates import add_dates, day_of
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 
-# A line of a summary: who said it, the number of the message where the order does not tell, whether it quotes somebody.
+# A line of a summary: the speaker, the message's number if the order does not show it, and whether it quotes somebody.
 LABEL = re.compile(r"(User|Assistant|Tool)(?: \(#(\d{1,12})\))?(?:, quoting(?: [^:\n]{1,40})?)?: (?=\S)")
 _ROLES: dict[str, Role] = {"User": "user", "Assistant": "assistant", "Tool": "tool"}
 SEPARATOR = " / "
 _STOPS, _CLOSING = tuple(".!?:;,…。！？：；，｡؟۔।॥։။"), "\"'”’»)]}*_`」』】）"
-# A work log's share of the room, and the most that it takes for files and commands that have no place in it.
+# A work log's share of the room, and its maximum with files and commands that do not fit into that.
 _WORK_SHARE, _MAX_WORK_SHARE = 0.6, 0.8
-# Less likely than this, a sentence is not worth its tokens, however much room is left (`bench/summary_keys.py`): .15
-# keeps 1 to 3 % more of what readers needed, and 1 to 3 % fewer of the sentences are worth their place.
+# Less likely sentences are not worth their tokens, however much room is left (`bench/summary_keys.py`): .15 keeps 1 to
+# 3 % more of what readers needed, and 1 to 3 % fewer of the sentences are worth their place.
 FLOOR = 0.2
-# Short sentences first: the exponent of a sentence's tokens, with room for a fifth of the text and with more.
+# Favours short sentences: the exponent of a sentence's tokens, with room for a fifth of the text and with more.
 SCARCE, _SCARCE_LENGTH, _LENGTH = 0.2, 0.75, 0.5
-# What a former summary tells stays where there is room; it counts so much more than the same sentence new.
+# Factor for sentences of a former summary, so that they stay if there is room.
 _FORMER_BONUS = 1.5
-# Of a sentence's terms, so many in another one make it a repetition.
+# The share of a sentence's terms in another one that makes it a repetition.
 _REPEATS = 0.65
-# Of sentences of one shape, each counts so much less than the one before it.
+# The penalty of each further sentence of one shape.
 _SERIES = 0.3
-# A later sentence supersedes an earlier one if it is at least so likely itself.
+# The likelihood that a sentence needs to supersede an earlier one.
 _SUPERSEDES = 0.1
-# What the user says counts so much more: it keeps 1 % more of what readers needed, on authors held out.
+# Factor for the user's sentences: it keeps 1 % more of what readers needed, on held-out authors.
 _BY_USER = 1.3
-# What the user wants kept counts so much more, by the share of its words.
+# Bonus for what the user wants kept, by the share of its words.
 _KEEP_BONUS = 5.0
 _MAX_TRUNCATED_MESSAGE = 200
 _LONGEST_SHARE = 3
@@ -64,8 +64,8 @@ SHORT_ANSWER, _MAX_QUESTION = 32, 160
 def plain_messages(
     messages: Sequence[Message], *, has_log: bool, goes_on: bool = False, late: Collection[int] = ()
 ) -> list[PlainMessage]:
-    """`goes_on`: a former summary tells what came before; `late` are the numbers of messages that it should have
-    told."""
+    """`goes_on`: a former summary covers what came before; `late` are the numbers of messages that it should have
+    covered."""
     observed = find_observations(messages, goes_on=goes_on) if has_log else {}
     calls = [call for message in messages for call in message.calls] if has_log else []
     told = {call.id for call in calls if says_all_by_outcome(call.name, call.arguments)}
@@ -82,7 +82,7 @@ def plain_messages(
 
 
 def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
-    """A work log tells the calls, and of the results of those in `told` all that matters."""
+    """A work log covers the calls, and all that matters in the results of those in `told`."""
     results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
     text = message.text or "\n".join(results)
     if has_log:
@@ -95,15 +95,15 @@ def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
 
 @dataclass(slots=True)
 class Extraction:
-    """Messages and a former summary, read once, of which summaries of several lengths can be made."""
+    """Messages and a former summary, read once to make summaries of several lengths."""
 
     messages: Sequence[PlainMessage]
     count: CountTokens
     former: str = ""
     work: WorkLog | None = None
-    """Stands before the sentences, and tells the task."""
+    """Precedes the sentences and contains the task."""
     keep: str = ""
-    """What the user wants kept above all."""
+    """The user's wish for what to keep above all."""
     _all: Sequence[PlainMessage] = ()
     _said: Sequence[Sentence] = ()
     _worth: Sequence[float] = ()
@@ -127,7 +127,7 @@ class Extraction:
         return "\n\n".join(filter(None, (log, text)))
 
     def texts(self, limit: int) -> list[str]:
-        """The sentences alone, in order, as many as fit."""
+        """Only the sentences, in order, as many as fit."""
         self._read()
         return [self._said[at].segment.text for at in sorted(self._chosen(limit, floor=0))]
 
@@ -150,7 +150,6 @@ class Extraction:
         return (_FORMER_BONUS if message.is_former else 1.0) * (_BY_USER if message.role == "user" else 1.0)
 
     def _chosen(self, room: int, floor: float = FLOOR) -> list[int]:
-        """The places of the sentences to tell, the best first."""
         length = _SCARCE_LENGTH if room < SCARCE * sum(self._tokens) else _LENGTH
         order = self._order(length)
         chosen: dict[int, None] = {}
@@ -173,7 +172,6 @@ class Extraction:
         return list(chosen)
 
     def _order(self, length: float) -> list[int]:
-        """The best first. Of sentences of one shape, each counts less than the one before it."""
         ranks = [
             worth * self._weight(sentence) / (tokens + 3) ** length
             for sentence, worth, tokens in zip(self._said, self._worth, self._tokens, strict=True)
@@ -205,7 +203,7 @@ class Extraction:
         return [place for place in asked[-1:] if len(self._said[place].segment.text) <= _MAX_QUESTION]
 
     def _rendered(self, chosen: Sequence[int]) -> str:
-        """One line for a message. A line without a label goes on with what the same one said."""
+        """One line per message. A line without a label continues the previous speaker."""
         lines: list[str] = []
         before: Sentence | None = None
         spoken = ""
@@ -221,7 +219,7 @@ class Extraction:
         return "\n".join(lines)
 
     def _text(self, sentence: Sentence) -> str:
-        """With the dates that it means, where its message has a time."""
+        """With the dates that it means, if its message has a time."""
         message, text = self._all[sentence.message], " ".join(sentence.segment.text.split())
         is_told = message.day and message.role != "tool" and sentence.segment.kind not in ("quote", "code", "output")
         text = add_dates(text, message.day) if is_told else text
@@ -229,7 +227,7 @@ class Extraction:
         return text[label.end() :] if label else text
 
     def _best_cut(self, room: int) -> str:
-        """The beginning of the best sentence, where none fits."""
+        """The beginning of the best sentence, if none fits."""
         best = max(range(len(self._said)), key=lambda at: self._worth[at], default=None)
         if best is None or self._worth[best] < FLOOR:
             return ""
@@ -240,7 +238,7 @@ class Extraction:
 
 
 def extraction_of(messages: Sequence[Message], count: CountTokens) -> Extraction:
-    """Messages that no summary tells yet, with a work log where tools were used."""
+    """Messages without a summary, with a work log if tools were used."""
     log = continue_work_log("", messages)
     return Extraction(plain_messages(messages, has_log=log is not None), count, work=log)
 
@@ -252,7 +250,7 @@ def _gap(first: str, second: str) -> str:
 
 
 def label_of(message: PlainMessage, *, is_quote: bool = False) -> str:
-    """Lines that were edited by hand have none."""
+    """Lines edited by the user have none."""
     if message.is_former and message.role == "tool" and not message.is_call:
         return ""
     role = "tool" if message.is_call else message.role
@@ -273,7 +271,7 @@ def former_messages(former: str) -> Iterator[PlainMessage]:
 
 
 def truncate(messages: Sequence[PlainMessage], limit: int, count: CountTokens, former: str = "") -> str:
-    """The last resort: the start of the former summary, and the starts of the newest messages."""
+    """The last resort: the beginnings of the former summary and of the newest messages."""
     head = cut_to_fit(former.strip(), limit // 2 if messages else limit, count)
     latest = messages[-max(limit, 1) :]
     starts = [label_of(message) + _start(message.text) for message in latest if message.text]

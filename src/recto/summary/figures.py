@@ -1,7 +1,7 @@
 """Figures: numbers with units, dates, times and versions, each with one normal form for all its spellings.
 
-A figure is read from its digits: what joins them, and the words before and after, tell a date from a time or an amount.
-What has two meanings has two `readings`. Reads any text in linear time.
+A figure is recognised by its digits: what joins them, and the words around them, distinguish a date from a time or an
+amount. A figure with two meanings has two `readings`. Reads any text in linear time.
 """
 
 import math
@@ -28,9 +28,9 @@ class Value(Struct, frozen=True, gc=False):
     start: int = 0
     end: int = 0
     is_significant: bool = True
-    """Whether a reader would miss it; any other only proves that something was said."""
+    """A reader would miss it; any other only proves that something was said."""
     written: tuple[float, ...] = ()
-    """The figures of a number or a day, before they are converted to another unit."""
+    """The figures of a number or a day, before conversion to another unit."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -84,7 +84,7 @@ def _units() -> dict[str, tuple[str, float]]:
 
 
 def _unit(word: str) -> tuple[str, float] | None:
-    """Also with an ending of up to three letters, where the table of the calendar allows one."""
+    """Allows an ending of up to three letters if the table of the calendar does."""
     known, lower = _units(), word.lower()
     if found := known.get(word) or known.get(lower):
         return found if word in known or len(word) > 2 or not word.isascii() else None
@@ -116,7 +116,7 @@ def _days() -> tuple[frozenset[str], ...]:
 
 
 def weekday_of(normal: str) -> frozenset[str]:
-    """The names of the day of a date with its year."""
+    """The names of the weekday of a date with a year."""
     try:
         return _days()[date.fromisoformat(normal).weekday()]
     except ValueError:
@@ -125,7 +125,7 @@ def weekday_of(normal: str) -> frozenset[str]:
 
 @cache
 def months() -> dict[str, int]:
-    """Names of months, and their beginnings where these mean one month."""
+    """Names of months, and their unambiguous beginnings."""
     names = [
         (name, at, language)
         for table in ("months", "months_cases")
@@ -179,7 +179,7 @@ def find_figures(text: str, spaced: str) -> Iterator[Value]:
 
 
 def _joins(char: str) -> bool:
-    """Whether what follows this character belongs to its word."""
+    """True if what follows this character belongs to its word."""
     return char.isalnum() or char in ("_", ".", "@", "/", "\\")
 
 
@@ -220,7 +220,7 @@ def _numeric_date(chunk: str) -> str | None:
                 case [4, 1 | 2, 1 | 2]:
                     return f"{first}-{second:02}-{third:02}"
                 case [1 | 2, 1 | 2, 4]:
-                    # day first with dots, month first with slashes unless that is no month
+                    # day first with dots, month first with slashes unless that is not a month
                     month, day = (second, first) if sign == "." or first > 12 else (first, second)
                     return f"{third}-{month:02}-{day:02}"
     if len(chunk) == 7 and chunk[4] == "-" and chunk[:2] in ("19", "20") and 0 < int(chunk[5:]) < 13:
@@ -298,7 +298,7 @@ def _word_end(text: str, at: int) -> int:
 
 
 def _multiplier_and_unit(text: str, end: int) -> tuple[float, tuple[str, float] | None, int]:
-    """What is after a number, and where that ends."""
+    """The multiplier and unit after a number, and where they end."""
     multiplier, at = 1.0, end
     while (found := _UNIT.match(text, at if text[at : at + 2] != ". " or at == end else at + 1)) is not None:
         word = found[1]
@@ -316,7 +316,7 @@ def _multiplier_and_unit(text: str, end: int) -> tuple[float, tuple[str, float] 
 
 
 def _currency_before(text: str, start: int, done: int) -> tuple[int, str]:
-    """Where "US$", "€ " or "EUR " before a number begins, and what it is."""
+    """The currency before a number ("US$", "€ " or "EUR "), and where it begins."""
     at = start - (text[start - 1 : start] in (" ", "\xa0"))
     if text[at - 1 : at] in _CURRENCIES and at - 1 >= done:
         begin = at - 1
@@ -329,7 +329,7 @@ def _currency_before(text: str, start: int, done: int) -> tuple[int, str]:
 
 
 def _is_numbering(text: str, start: int, end: int) -> bool:
-    """Whether this is the number of an item."""
+    """True if this is the number of a list item."""
     is_marked = text[end : end + 1] in (".", ")", ":") and not text[end + 1 : end + 2].strip()
     return is_marked and not text[max(0, start - 8) : start].rpartition("\n")[2].strip(" *>#-")
 
@@ -354,7 +354,7 @@ def values_and_unit(normal: str) -> tuple[list[float], str]:
 
 
 def thousands_value(text: str) -> float | None:
-    """The other value that "1.234" or "1,234" may have: some languages put a dot between thousands, or a comma before
+    """The other possible value of "1.234" or "1,234": some languages put a dot between thousands, or a comma before
     decimals."""
     figures = [char for char in text if char.isdecimal() or char in ".,"]
     whole, sign, rest = "".join(figures).replace(",", ".").partition(".")
@@ -388,7 +388,7 @@ def _format_value(value: float) -> str:
 
 
 def readings(value: Value) -> Iterator[Value]:
-    """The value, and what else it may mean: "1.234" and "5/6/2024" have two readings, as "14.30" and "3:00" have."""
+    """The value and its alternative, if any: "1.234" and "5/6/2024" have two readings, as do "14.30" and "3:00"."""
     yield value
     parts = [part for part in value.text.replace("/", ".").replace(",", ".").split(".") if part]
     short = [int(part) for part in parts if part.isdecimal() and len(part) < 3]
@@ -417,7 +417,7 @@ def readings(value: Value) -> Iterator[Value]:
 
 
 def precision(value: float) -> float:
-    """The value of one unit in the last digit that was written."""
+    """The value of one unit in the last written digit."""
     if value == 0 or not math.isfinite(value):
         return 0.0
     digits = f"{abs(value):.10g}"

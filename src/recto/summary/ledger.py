@@ -1,8 +1,8 @@
-"""Ledger: what a summary leaves out, quoted by message number: `#57: the budget is 12,000 € · never on Sundays`.
+"""Ledger: what a summary omits, quoted by message number: `#57: the budget is 12,000 € · never on Sundays`.
 
-An item is a sentence of its message, word for word on one line; only its end may be cut. A short answer has what it
-answers before it: `#2 assistant: How large is the hall? → #3: 640 m²`. What is set aside has lines of the same form,
-with `User: …` where the number of a message is not known.
+An item is a sentence of its message, verbatim on one line; only its end may be cut. A short answer follows its
+question: `#2 assistant: How large is the hall? → #3: 640 m²`. Set-aside items have lines of the same form, with `User:
+…` if the message number is unknown.
 """
 
 import re
@@ -18,24 +18,23 @@ from recto.summary.truncation import CountTokens, cut_text
 SEPARATOR, ANSWER_SIGN = " · ", " → "
 _LINE = re.compile(r"(?:#(\d+)(?: (assistant|tool))?|(User|Assistant|Tool)): (.+)")
 _MAX_ITEM = 300
-# What binds goes first: so much of it is added to how likely a sentence is needed, and more for what users deny, of
-# which readers found a third binding, and a tenth of what else users say.
+# Binding statements go first: this share of that probability is added to the probability that a sentence is needed, and
+# more for users' negations, of which readers found a third binding, compared to a tenth of other sentences.
 _BINDS, _DENIED = 0.5, 0.25
 
 
 class KeyStatement(Struct, frozen=True):
-    """A sentence of a message that whoever goes on may need."""
+    """A sentence of a message that may be needed to continue."""
 
     number: int
-    """Of its message; 0 where it is not known."""
+    """Of its message; 0 if unknown."""
     role: str
     text: str
     worth: float = 0.0
-    """How likely it is needed."""
     binds: float = 0.0
-    """How likely it limits what may be done or said later."""
+    """The probability that it limits what may be done or said later."""
     question: Self | None = None
-    """What it answers, if it is short."""
+    """The question that it answers, if it is short."""
 
     @property
     def key(self) -> tuple[int, str]:
@@ -52,24 +51,22 @@ class KeyStatement(Struct, frozen=True):
 
     @property
     def head(self) -> str:
-        """The beginning of its line in a ledger."""
         if not self.number:
             return f"{self.role.capitalize()}: "
         return f"#{self.number}: " if self.role == "user" else f"#{self.number} {self.role}: "
 
     @property
     def spoken(self) -> str:
-        """As a line of a summary."""
         return f"{self.role.capitalize()}{f' (#{self.number})' if self.number else ''}: {self.text}"
 
     @property
     def place(self) -> str:
-        """The sentence, and who says it if that is not the user."""
+        """The sentence, and its speaker if that is not the user."""
         return self.text if self.role == "user" else f"{self.role}: {self.text}"
 
 
 def plain_item(text: str) -> str:
-    """On one line, and never read as several."""
+    """On one line, and never parsed as several items."""
     text = " ".join(text.split())
     text = text.strip(SEPARATOR + ANSWER_SIGN) or text
     while SEPARATOR in text or ANSWER_SIGN in text:
@@ -78,7 +75,7 @@ def plain_item(text: str) -> str:
 
 
 def ledger_lines(statements: Sequence[KeyStatement], limit: int, count: CountTokens) -> tuple[str, ...]:
-    """The most needed statements that take at most `limit` tokens together, as lines in the order of the messages."""
+    """The most needed statements that fit in `limit` tokens together, as lines in message order."""
     items = [replace(each, text=each.item) for each in statements]
     chosen: list[int] = []
     for at in sorted(range(len(statements)), key=lambda at: (-statements[at].rank, statements[at].number)):
@@ -90,7 +87,7 @@ def ledger_lines(statements: Sequence[KeyStatement], limit: int, count: CountTok
 
 
 def lines_of(statements: Iterable[KeyStatement]) -> tuple[str, ...]:
-    """A line for each message, in order of time; each for itself where the number is not known."""
+    """One line per message, in order of time; separate lines if the number is unknown."""
     found: dict[str, list[KeyStatement]] = {}
     for each in sorted(statements, key=lambda each: each.number):
         found.setdefault(each.head if each.number else each.head + each.text, []).append(each)
@@ -126,12 +123,11 @@ def _parse_line(line: str) -> list[KeyStatement]:
 
 
 def ledger_items(lines: Iterable[str]) -> list[KeyStatement]:
-    """All items of a ledger's lines, questions before their answers."""
     return [each for said in parse_ledger(lines) for each in (said.question, said) if each]
 
 
 def ledger_rows(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """For people to read: the number of a message, who says it, and what; an answer has its question before it."""
+    """Message number, speaker and text for display, with an answer's question before it."""
     for each in parse_ledger(lines):
         yield each.number, each.role, f"{each.question.text}{ANSWER_SIGN}{each.text}" if each.question else each.text
 

@@ -1,6 +1,5 @@
-"""Relative dates: "by Friday" becomes "by Friday [2026-03-13]", so that a sentence can be read long after it was said.
-The words are in `sentences/words.toml`; those of a date are of one language. What may mean several days stays as it is.
-"""
+"""Relative dates: "by Friday" becomes "by Friday [2026-03-13]", so that a sentence stays clear long after it was said.
+The words are in `sentences/words.toml`; those of a date are of one language. Ambiguous dates are left unchanged."""
 
 import re
 from collections import Counter, defaultdict
@@ -18,24 +17,24 @@ _DAY, _WEEK, _MONTH, _YEAR, _WEEKEND = range(5)
 _VAGUE = ((_DAY, -1), (_DAY, 0), (_DAY, 1), (_YEAR, 0), (_WEEKEND, 1))  # "next day", "this year", "next weekend"
 _TODAY, _MAX_NUMBER, _LONGEST_PHRASE, _ENDINGS = 2, 1000, 3, range(4)
 _SENTENCE_END = re.compile(r"(?<=[!?\n\u3002\uff01\uff1f])|(?<=\D\.)(?=\s)")
-# A word, a number, or a sign; of scripts without spaces, each character. Apostrophes part words.
+# A word, a number, or a sign; in scripts without spaces, each character. Apostrophes separate words.
 _TOKEN = re.compile(r"[^\s\d!-@[-`{-\xbf\u060c\u061f\u0964\u2000-\u9fff\uac00-\U0010ffff]+|\d+(?:[.,]\d+)*|[^\s_'’]")
 _DATE = re.compile(r"\d{4}-\d\d|\b\d\d?(?:\.\d\d?\.|/\d|[snrt][tdh]\b(?! \w)|[号號])|\d ?[年년月월] ?\d| \[\d{4}\]")
 # After a day: "14", "Nov 14", "den 14.", but not "9 am".
 _NTH = re.compile(r"[ ,(]*(?:\w{2,3} \d\d?(?:\.\B|[snrt][tdh])|(?:[A-Z]\w+ )?\d\d?(?![\d:h]|\.\d| ?[apUu][.uh]?[mr]))")
 _SUFFIX = re.compile(r"( \[[\d–-]+\])(['’-][^\W\d_]+)")
-Roles = dict[str, int]  # the tables of a word, with its place there; "#ago" goes after "two days", "ago#" before
-Words = list[tuple[int, dict[str, Roles]]]  # where each ends, and its roles by language; a number has them in none
+Roles = dict[str, int]  # the tables of a word, with its index there; "#ago" goes after "two days", "ago#" before
+Words = list[tuple[int, dict[str, Roles]]]  # the end of each, and its roles by language; a number has none
 
 
 def day_of(created: str) -> date | None:
-    """The day of a message where the user is; None for a time that cannot be read."""
+    """The day of a message in the user's time zone; None for a time that cannot be parsed."""
     with suppress(ValueError, OverflowError):
         return datetime.fromisoformat(created).astimezone().date()
     return None
 
 
-@text_cache(1024)  # a summary that is too long is written again and again, one sentence shorter
+@text_cache(1024)  # a summary that is too long is rewritten many times, each time a sentence shorter
 def add_dates(text: str, day: date | None) -> str:
     """The text with the date after each relative one, in brackets."""
     keys = {token for token in set(_TOKEN.findall(text)) if not _KEYS.isdisjoint(chain(*_senses(token).values()))}
@@ -58,7 +57,7 @@ def _dated(sentence: str, day: date) -> str:
 
 
 def _words(sentence: str) -> Words:
-    """The words and phrases. Names, and parts of a longer number, have no roles."""
+    """The words and phrases. Names and parts of longer numbers have no roles."""
     tokens, words, before, at = list(_TOKEN.finditer(sentence)), Words([(0, {})]), "", 0
     while at < len(tokens):
         for size in range(min(_LONGEST_PHRASE, len(tokens) - at), 0, -1):
@@ -95,7 +94,7 @@ def _dates(words: Words, language: str, spoken: Counter[str], day: date) -> dict
 
 
 def _when(day: date, kind: str, first: Roles, second: Roles) -> str:
-    """As exact as the words are: two weeks are a week, three years a year. A KeyError if they do not fit together."""
+    """As exact as the words: two weeks give a week, three years a year. KeyError if they do not fit together."""
     unit, count, step = _DAY, first.get("days", 0) - _TODAY, _STEPS[kind]
     if kind in ("ago", "ahead"):
         unit, count = second["units" if "units" in second else "plurals"], step * first["numbers"]

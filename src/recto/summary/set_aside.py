@@ -1,7 +1,8 @@
-"""Set aside: what a summary and its ledger have no room for any more, and what of it bears on the task again.
+"""Set aside: items that no longer fit in a summary and its ledger, and those that are relevant again.
 
-Each Compaction keeps what it dropped, quoted by the number of its message. Later ones bring back what shares rare words
-with the latest messages, and list the rest by its best sentence for each range of messages, older ones coarser. No I/O.
+Each Compaction keeps what it dropped, quoted by message number. Later ones bring back items that share rare words with
+the latest messages, and list the rest by the best sentence of each range of messages, with coarser ranges for older
+ones. No I/O.
 """
 
 from bisect import bisect_right
@@ -24,9 +25,9 @@ from recto.summary.values import find_values
 from recto.summary.verification import MARK, strip_marks
 
 RETURNED = "From earlier, on the present topic:"
-"""The line of a summary above what was set aside before."""
+"""The line of a summary above returned items."""
 
-# Characters that one Compaction sets aside at most, so that those of hundreds are soon searched.
+# The most characters that one Compaction sets aside, so that those of hundreds are searched quickly.
 _MAX_SET_ASIDE, _MAX_ITEM, _MIN_SENTENCE = 2000, 400, 12
 
 
@@ -42,9 +43,9 @@ def find_dropped(
     *,
     by_sentence: bool,
 ) -> tuple[str, ...]:
-    """What a former summary and ledger told (their statements are `before`) and the new ones, together `told`, do not;
-    with `by_sentence` whole lines of the former; and what is lost of the messages that are covered now. What is `known`
-    to be set aside already is left out."""
+    """Statements of the former summary and ledger (`before`) that the new ones (`told`) lack, with `by_sentence` whole
+    lines of the former; and statements lost from the newly covered messages. Those already set aside (`known`) are
+    skipped."""
     numbers = {_flat(each.text): each.number for each in before}
     ranks = {_flat(each.text): each.rank for each in before}
     items = [KeyStatement(each.number, each.role, each.item) for each in before]
@@ -76,20 +77,20 @@ def _flat(text: str) -> str:
 
 # -- what returns
 
-# A term in every twelfth line, and in more than a few, is common; so much weight of a topic must be shared.
+# Terms in every twelfth line, and in more than a few, are common; _ENOUGH is the weight of a topic that must be shared.
 _COMMON, _FEW, _ENOUGH = 12, 6, 1.5
 _IN_MESSAGE, _NEARBY, _MAX_TERMS, _MAX_FOUND = 1.0, 0.5, 24, 40
-# What people said weighs more; so many lines that are alike are a series.
+# People's messages weigh more; _SERIES lines that are alike form a series.
 _ROLE_WEIGHTS, _SERIES, _ALIKE = {"user": 1.0, "assistant": 0.6, "tool": 0.4}, 3, 0.5
 _ANSWER_DISTANCE = 2
 
 
 Topic = dict[str, float]
-"""What is talked about now: terms, each with its weight."""
+"""The current topic: terms with their weights."""
 
 
 def _about(lines: Sequence[str], topic: Topic) -> list[int]:
-    """The places of lines that share rare terms with a topic, the best first."""
+    """The indexes of lines that share rare terms with a topic, best first."""
     held = [terms_of(line) & topic.keys() for line in lines]
     times = Counter(term for terms in held for term in terms)
     most = max(_FEW, len(lines) // _COMMON)
@@ -102,7 +103,6 @@ def _about(lines: Sequence[str], topic: Topic) -> list[int]:
 
 
 def find_topic(message: str, latest: Iterable[str] = ()) -> Topic:
-    """The topic of a message and of the latest before it."""
     terms = dict.fromkeys(sorted(terms_of(message)), _IN_MESSAGE)
     for term, times in sorted(Counter(term for text in latest for term in terms_of(text)).items()):
         terms[term] = terms.get(term, 0.0) + (_NEARBY if term in terms or times > 1 else _NEARBY / 2)
@@ -113,8 +113,8 @@ def find_topic(message: str, latest: Iterable[str] = ()) -> Topic:
 def find_returning(
     lines: Sequence[str], topic: Topic, current: Sequence[KeyStatement], limit: int, count: CountTokens
 ) -> list[KeyStatement]:
-    """What was set aside and bears on the topic, in order of time, within `limit` tokens. What `current` statements say
-    with other figures does not return."""
+    """Set-aside items that bear on the topic, in order of time, within `limit` tokens. Items that `current` statements
+    repeat with other figures do not return."""
     order = _about(lines, topic)
     alike = _series(lines, order)
     parsed = {at: parse_ledger([lines[at]]) for at in order if at not in alike}
@@ -131,7 +131,7 @@ def find_returning(
 
 
 def _is_outdated(item: KeyStatement, current: Sequence[KeyStatement]) -> bool:
-    """Whether a later statement is about the same, with other figures."""
+    """True if a later statement about the same thing has other figures."""
     words, figures = terms_of(item.text), _figures(item.text)
     for each in current:
         if each.number > item.number and figures and (other := _figures(each.text)):
@@ -146,7 +146,7 @@ def _figures(text: str) -> set[str]:
 
 
 def _series(lines: Sequence[str], places: Iterable[int]) -> set[int]:
-    """Of these lines, those that say the same of several others, with other names and figures."""
+    """The lines that say the same about several others, with other names and figures."""
     terms = {at: terms_of(" ".join(word for word in lines[at].split() if word.islower())) for at in places}
     alike = {
         at: sum(len(own & other) >= _ALIKE * len(own | other) for other in terms.values()) for at, own in terms.items()
@@ -155,7 +155,6 @@ def _series(lines: Sequence[str], places: Iterable[int]) -> set[int]:
 
 
 def _question_of(lines: Sequence[str], at: int, items: Sequence[KeyStatement]) -> list[KeyStatement]:
-    """The question before a short answer."""
     before = parse_ledger([lines[at - 1]])[-1:] if at else []
     is_asked = before and before[0].role == "assistant" and is_question(before[0].text)
     is_near = before and 0 < items[0].number - before[0].number <= _ANSWER_DISTANCE
@@ -167,7 +166,7 @@ def with_returned(summary: str, items: Sequence[KeyStatement]) -> str:
 
 
 def split_returned(summary: str) -> tuple[str, list[str]]:
-    """A summary without what had returned to it, and those lines."""
+    """A summary without returned items, and those items."""
     body, found, rest = f"\n{summary}".partition(f"\n{RETURNED}\n")
     return (body.strip("\n"), rest.splitlines()) if found else (summary, [])
 
@@ -178,7 +177,7 @@ _MAX_RANGES, _MAX_WORDS, _MAX_LENGTH = 8, 8, 60
 
 
 class TopicRange(NamedTuple):
-    """Messages by their numbers, and the beginning of the best sentence that was set aside of them."""
+    """A range of messages, and the beginning of the best sentence set aside from them."""
 
     first: int
     last: int
@@ -189,7 +188,7 @@ class TopicRange(NamedTuple):
         return f"{span}: {self.title}"
 
     def merge(self, other: "TopicRange") -> "TopicRange":
-        """Under the title that says more."""
+        """Keep the more informative title."""
         title = max(self.title, other.title, key=lambda title: (len(terms_of(title)), title))
         return TopicRange(min(self.first, other.first), max(self.last, other.last), title)
 
@@ -207,7 +206,7 @@ def parse_contents(lines: Iterable[str]) -> list[TopicRange]:
 def add_to_contents(
     former: Sequence[str], set_aside: Sequence[str], fits: Callable[[Sequence[str]], bool]
 ) -> tuple[str, ...]:
-    """The contents with what is set aside now, as many ranges as fit."""
+    """Add newly set-aside items to the contents, as many ranges as fit."""
     ranges = parse_contents(former)
     by_place: dict[int, list[KeyStatement]] = {}
     for item in parse_ledger(set_aside):
@@ -233,14 +232,13 @@ def _telling(item: KeyStatement, usual: Counter[str], lines: int) -> float:
 
 
 def _title(text: str) -> str:
-    """At most eight words."""
     words = text.split()
     short = cut_text(" ".join(words[:_MAX_WORDS]), _MAX_LENGTH)
     return short if short == text or short.endswith("…") else f"{short}…"
 
 
 def _coarser(ranges: Sequence[TopicRange]) -> list[TopicRange]:
-    """With two neighbours merged, those that are together shortest for their age."""
+    """Merge the two neighbours that are together shortest for their age."""
     newest = ranges[-1].last + 1
     spans = [(later.last - earlier.first + 1) / (newest - earlier.first) for earlier, later in pairwise(ranges)]
     at = spans.index(min(spans))
@@ -248,6 +246,6 @@ def _coarser(ranges: Sequence[TopicRange]) -> list[TopicRange]:
 
 
 def _shorter(only: TopicRange) -> list[TopicRange]:
-    """With half of its words; none where two are left."""
+    """Halve the words; none if two are left."""
     words = only.title.rstrip("…").split()
     return [only._replace(title=f"{' '.join(words[: len(words) // 2])}…")] if len(words) > 2 else []

@@ -1,4 +1,4 @@
-"""Truncation: one text within a number of characters or tokens, by its beginning, or by its beginning and its end."""
+"""Truncation: cuts a text to a number of characters or tokens, keeping its beginning, or its beginning and end."""
 
 import re
 from collections.abc import Callable
@@ -6,27 +6,27 @@ from collections.abc import Callable
 from recto.sentences.segments import UNSPACED
 
 CountTokens = Callable[[str], int]
-"""Returns how many tokens a text takes."""
+"""Returns the tokens of a text."""
 
 # With fewer characters than this, a notice would leave nothing to read.
 _MIN_WITH_NOTICE = 40
 # How far back a cut looks for a word boundary in a text without spaces.
 _MAX_LOOK_BACK = 24
 _SENTENCE_END = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？]""")
-# Characters that belong to the one before: accents, joiners, variants and skin tones of an emoji.
+# Characters that belong to the previous one: accents, joiners, variants and skin tones of an emoji.
 _COMBINING = re.compile("[\u0300-\u036f\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|(?<=\u200d).", re.DOTALL)
 
 
 def cut_to_fit(text: str, limit: int, count: CountTokens) -> str:
-    """The longest beginning that takes at most `limit` tokens, up to the end of a word; "…" shows that it was cut."""
+    """The longest beginning of at most `limit` tokens, up to the end of a word; "…" marks the cut."""
     if limit <= 0:
         return ""
     return cut_text(text, largest_fitting(lambda size: count(cut_text(text, size)) <= limit, len(text), 4 * limit))
 
 
 def excerpt(text: str, limit: int, count: CountTokens, message_id: str = "") -> str:
-    """The beginning and the end of one long message, in whole lines or sentences where they are short enough.
-    `message_id` says where the whole is kept; empty where nobody keeps it."""
+    """The beginning and the end of a long message, in whole lines or sentences if they are short enough. `message_id`
+    names where the whole is kept, if anywhere."""
     if limit <= 0:
         return ""
     size = largest_fitting(lambda size: count(_both_ends(text, size, message_id)) <= limit, len(text), 4 * limit)
@@ -34,7 +34,7 @@ def excerpt(text: str, limit: int, count: CountTokens, message_id: str = "") -> 
 
 
 def cut_text(text: str, size: int) -> str:
-    """The beginning of a text, with "…" where something was cut off."""
+    """The beginning of a text, with "…" if it was cut."""
     start = leading_words(text, size)
     return f"{start}…" if start and size < len(text) else start
 
@@ -64,7 +64,7 @@ def largest_fitting(fits: Callable[[int], bool], limit: int, guess: int) -> int:
 
 
 def leading_words(text: str, size: int) -> str:
-    """At most `size` characters from the start, to the end of a word unless that removes half of them."""
+    """At most `size` characters from the start, up to the end of a word unless that removes half of them."""
     if size >= len(text):
         return text
     at = max(size, 0)
@@ -79,7 +79,7 @@ def leading_words(text: str, size: int) -> str:
 
 
 def _is_word_boundary(text: str, at: int) -> bool:
-    """Whether a word may end here: at a space, behind punctuation, or where the script changes. An ending in hiragana
+    """True if a word may end here: at a space, after punctuation, or where the script changes. An ending in hiragana
     belongs to the word before it."""
     before, after = _script(text[at - 1]), _script(text[at])
     return before == "" or after == " " or (before != after and (before, after) != ("han", "hiragana"))

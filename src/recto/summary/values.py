@@ -1,7 +1,7 @@
-"""Values: the parts of a text that can be verified – figures, names, paths, addresses, identifiers, code and quotations
-– each with one normal form for all its spellings.
+"""Values: the verifiable parts of a text – figures, names, paths, addresses, identifiers, code and quotations – each
+with one normal form for all its spellings.
 
-Ambiguous text stays as it is written. Reads any text in linear time and knows no message.
+Ambiguous text is left unchanged. Reads any text in linear time and knows no message.
 """
 
 import re
@@ -21,7 +21,7 @@ _PATH = re.compile(
     r"(?<![\w.@/\\-])(?:(?:~|\.{1,2})?/[\w.@-]++(?>(?:/[\w.@-]++)*)/?+|[A-Za-z]:\\[\w.\\-]++"
     r"|(?!\d)[\w.@-]++(?>(?:/[\w.@-]++)+)/?+)(?:[:#]L?\d++(?!\w))?"
 )
-# Ordinary words of most languages are passed over.
+# Ordinary words of most languages are skipped.
 _WORD = re.compile(
     r"(?<![\w.@/\\-])(?:(?![a-zß-ÿа-я]++(?![\w(]|[.:_-]+\w))[^\W\d_]\w*+(?:['’][a-zA-Z]++)?"
     r"(?>(?:(?:[._-]|::)\w++)*)(?:\(\))?|--[a-z][\w-]++)"
@@ -33,13 +33,13 @@ _CODE = re.compile(r"(?<!`)`([^`\n]{2,120}+)`(?!`)")
 _FILE = re.compile(r"(?<![\w-])[\w-]{2,}\.[A-Za-z]{1,5}$")
 _CAMEL = re.compile(r"[a-zß-ÿ\d][A-Z]|[A-Z]{2}[a-z]{2}")
 _MID_SENTENCE = frozenset(",&'’)+")
-# In German, where so many of the words are capitals inside sentences, nouns have them.
+# German nouns have capitals: assumed if this share of the words inside sentences has them.
 _NOUN_CAPITALS, _MAX_NAME_WORDS, _LONGEST_ENDING = 0.05, 5, 3
 
 
 @text_cache(4096)
 def find_values(text: str) -> Sequence[Value]:
-    """All values in order of their place, as often as they occur."""
+    """All values in order of position, with repetitions."""
     spaced = text if text.isascii() else UNSPACED_OR_KOREAN.sub("\u3001", text)
     outer = sorted((*_addresses(text), *find_figures(text, spaced)), key=lambda value: (value.start, -value.end))
     kept, end = list[Value](), 0
@@ -62,7 +62,7 @@ def _addresses(text: str) -> Iterator[Value]:
 
 
 def _path(text: str, start: int, path: str) -> Value | None:
-    """By its start, its extension or its length; "and/or" is none."""
+    """Recognised by its start, extension or length; "and/or" is not a path."""
     path = path.rstrip(".,:-")
     bare = path.partition(":")[0].partition("#")[0] if "\\" not in path else path
     parts = [part for part in bare.replace("\\", "/").split("/") if part]
@@ -90,7 +90,6 @@ def _quotations(text: str) -> Iterator[Value]:
 
 
 def _words(text: str, spaced: str, outer: Sequence[Value]) -> Iterator[Value]:
-    """Those outside the values found before."""
     starts = [value.start for value in outer]
     capitals = list[tuple[int, int]]()
     for match in _WORD.finditer(spaced):
@@ -138,7 +137,7 @@ def _names(text: str, words: Sequence[tuple[int, int]]) -> Iterator[Value]:
 
 
 def _has_noun_capitals(text: str, inside: int) -> bool:
-    """Whether the text is of a language that writes nouns with capitals, and does so."""
+    """True if the text is in a language that capitalises nouns, and does so."""
     words = text.split()
     return inside > _NOUN_CAPITALS * len(words) and not frozenset(tables()["articles"]["de"]).isdisjoint(words)
 
@@ -149,7 +148,7 @@ def _is_english(line: str) -> bool:
 
 
 def _line_at(text: str, start: int) -> str:
-    """As much of it as shows its language."""
+    """Enough of the line to show its language."""
     before, after = text[max(0, start - _MAX_LENGTH) : start], text[start : start + _MAX_LENGTH]
     return before.rpartition("\n")[2] + after.partition("\n")[0]
 
@@ -167,7 +166,6 @@ def _runs(text: str, words: Sequence[tuple[int, int]]) -> Iterator[list[tuple[in
 
 
 def _bare(word: str) -> str:
-    """Without a possessive ending."""
     at = max(word.rfind("'"), word.rfind("’"))
     return word[:at] if at >= 0 and len(word) - at <= _LONGEST_ENDING else word
 

@@ -1,7 +1,7 @@
-"""Verification of a summary against the messages it covers: what it keeps of them, what it loses, what it invents.
+"""Verifies a summary against the messages it covers: what it keeps, loses and invents.
 
-What is likely needed are statements: sentences of the messages, by the fitted scorer. What nobody said is marked in the
-text; lost statements go into the ledger, as far as there is room. No I/O.
+Sentences that the fitted scorer considers needed are statements. Inventions are marked in the text; lost statements go
+into the ledger while there is room. No I/O.
 """
 
 import re
@@ -25,29 +25,28 @@ from recto.summary.values import find_values, plain_text
 
 MARK = " [unverified]"
 _MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
-# Stands for the words of a mark where they are a quotation.
+# Replaces the words of a mark that is part of a quotation.
 QUOTED_MARK, _WORDS_BEFORE = "\ue0f7\ue0f8", 3
 _REST_OF_WORD = re.compile(r"(?>(?:['’.@:/\\-]?[^\W\u0e00-\uffff]){0,200})")
 # Kinds of values that may contain others.
 _OUTER = ("quote", "code", "url", "path")
-# Claims are compared only where a summary speaks the language of its sources.
+# Claims are compared only if the summary and its sources are in the same language.
 _SAME_LANGUAGE = 0.4
-# Of one text, so many characters are read for statements: its beginning and its end.
+# The most characters of a text that are read for statements: its beginning and its end.
 _MAX_READ = 60_000
 _MAX_PLACES, _MAX_STATEMENTS = 400, 20_000
-# Statements with figures that are at least so likely needed show whether a summary is any good, if there are so many.
+# Statements with figures and at least this likelihood show whether a summary is good, if there are _LEAST_CHECKED of
+# them.
 _SURELY_NEEDED, _LEAST_CHECKED = 0.4, 4
 _KEPT_BEFORE = 0.5
 
 
 class CoveredMessages(Struct):
-    """The covered messages as evidence, and the statements in them that a summary may lose."""
-
     with_marks: list[str] = field(default_factory=list)
-    """Texts of the user that have the words of a mark themselves."""
+    """Texts of the user that contain the words of a mark."""
     _messages: list[PlainMessage] = field(default_factory=list)
     _waiting: list[str] = field(default_factory=list)
-    """Texts until somebody asks for evidence: a summary of sentences of the originals needs none."""
+    """Texts not yet added to the evidence: a summary of original sentences needs none."""
     _evidence: Evidence = field(default_factory=Evidence)
     _statements: list[KeyStatement] | None = None
 
@@ -75,7 +74,7 @@ class CoveredMessages(Struct):
         return self._statements
 
     def since(self, former: Sequence[KeyStatement]) -> list[KeyStatement]:
-        """Those of a former summary that still hold, and the new ones."""
+        """The former summary's statements that still hold, and the new ones."""
         if not former:
             return self.statements
         told = [PlainMessage(_ROLES.get(each.role, "user"), each.text, each.number, is_former=True) for each in former]
@@ -108,7 +107,7 @@ def _texts_of(message: Message) -> list[str]:
 
 
 def _current(messages: Sequence[PlainMessage]) -> list[KeyStatement]:
-    """The sentences of messages that are worth telling, without those that a later one supersedes."""
+    """The sentences of messages worth including, without superseded ones."""
     said, rows = read_conversation(messages)
     likely, binding = needed(said, rows), scores(rows, BINDS)
     found = []
@@ -124,7 +123,7 @@ def _current(messages: Sequence[PlainMessage]) -> list[KeyStatement]:
 
 
 def _question_before(messages: Sequence[PlainMessage], at: int) -> KeyStatement | None:
-    """What the assistant asked right before a short answer of the user."""
+    """The assistant's question directly before a short answer of the user."""
     before = messages[at - 1] if at else None
     if before is None or messages[at].role != "user" or before.role != "assistant" or before.is_call:
         return None
@@ -133,18 +132,15 @@ def _question_before(messages: Sequence[PlainMessage], at: int) -> KeyStatement 
 
 
 class FormerSummary(Struct, frozen=True):
-    """The summary that covered the conversation before."""
-
     summary: str = ""
     ledger: tuple[str, ...] = ()
     places: dict[str, int] = field(default_factory=dict)
-    """The statements that the summary tells, with the numbers of their messages."""
+    """The statements of the summary, with the numbers of their messages."""
     has_marks: bool = True
-    """Whether what looks like a mark in it may be one."""
+    """Text that looks like a mark may be one."""
 
     @property
     def statements(self) -> list[KeyStatement]:
-        """Those of its ledger, and those that its summary tells."""
         told = [parse_place(place, number) for place, number in self.places.items()]
         return sorted([*parse_ledger(self.ledger), *told], key=lambda each: each.number)
 
@@ -165,15 +161,15 @@ class VerifiedSummary(Struct, frozen=True):
     invented: int
 
     def counts(self, ledger: Sequence[str]) -> dict[str, int]:
-        """Of what the former summary told and what is new: how many statements are in the summary, in the ledger
-        besides, and left to the archive. And how many are invented."""
+        """Count the former and new statements that are in the summary, only in the ledger, or only in the archive; and
+        inventions."""
         in_ledger = len({each.key for each in parse_ledger(ledger)} - {each.key for each in self.kept})
         archived = len(split_stated("\n".join([self.text, *ledger]), self.lost)[1])
         return _counts(len(self.kept) + in_ledger + archived, len(self.kept), in_ledger, self.invented)
 
     @property
     def places(self) -> dict[str, int]:
-        """The statements in the summary, with the numbers of their messages; the latest if there are many."""
+        """The statements in the summary, with their message numbers; only the latest of many."""
         latest = sorted(self.kept, key=lambda each: each.number)[-_MAX_PLACES:]
         return {each.place: each.number for each in latest}
 
@@ -197,7 +193,7 @@ def verify_summary(
 
 
 def split_stated(text: str, statements: Iterable[KeyStatement]) -> tuple[list[KeyStatement], list[KeyStatement]]:
-    """The statements that a text tells, and those that it does not."""
+    """The statements that a text contains, and the others."""
     plain = strip_marks(text)
     flat = " ".join(plain.split())
     evidence = Evidence()
@@ -211,19 +207,18 @@ def split_stated(text: str, statements: Iterable[KeyStatement]) -> tuple[list[Ke
 
 
 class Checked(Struct, frozen=True):
-    """The most needed statements with figures that a summary has room for: those that it tells, and the others."""
+    """The most needed statements with figures that a summary has room for: those it contains, and the others."""
 
     kept: list[KeyStatement]
     lost: list[KeyStatement]
 
     @property
     def is_poor(self) -> bool:
-        """Whether it tells fewer than half."""
         return len(self.kept) < len(self.lost) and len(self.kept) + len(self.lost) >= _LEAST_CHECKED
 
 
 def check_figures(text: str, statements: Iterable[KeyStatement], room: int, count: CountTokens) -> Checked:
-    """Checks a summary for the statements that take `room` tokens."""
+    """Check a summary for the statements that take `room` tokens."""
     checked = []
     for each in sorted(statements, key=lambda each: -each.rank):
         if each.worth >= _SURELY_NEEDED and any(map(str.isdigit, each.text)):
@@ -235,8 +230,8 @@ def check_figures(text: str, statements: Iterable[KeyStatement], room: int, coun
 
 
 def recount_statements(text: str, block: Compaction) -> dict[str, int]:
-    """The counts of a Compaction after the user rewrote its summary: which known statements the text tells now, and
-    which its ledger lists besides."""
+    """The counts of a Compaction after the user rewrote its summary: the known statements in the text, and those only
+    in its ledger."""
     former = former_summary(block)
     known = former.statements
     kept, _ = split_stated(text, known)
@@ -247,13 +242,13 @@ def recount_statements(text: str, block: Compaction) -> dict[str, int]:
 
 
 def only_archived(block: Compaction, covered: CoveredMessages) -> list[tuple[int, str, str]]:
-    """What neither the summary nor the ledger of a Compaction tells, in order of time: the number of the message, the
-    role of who said it, and the words."""
+    """What neither the summary nor the ledger of a Compaction contains, in order of time: message number, role and
+    text."""
     return [(each.number, each.role, each.text) for each in lost_statements(block, covered.statements)]
 
 
 def lost_statements(block: Compaction, archived: Iterable[KeyStatement]) -> list[KeyStatement]:
-    """The statements of archived messages that neither the summary nor the ledger of a Compaction tells."""
+    """The statements of archived messages in neither the summary nor the ledger of a Compaction."""
     return split_stated("\n".join([block.summary, *block.ledger]), archived)[1]
 
 
@@ -274,7 +269,7 @@ def count_marks(text: str) -> int:
 
 
 def quote_marks(text: str, sources: Sequence[str]) -> str:
-    """The text with another sign for each mark that is the user's own, by the words before it."""
+    """Protect the user's own marks, recognised by the words before them, with another sign."""
     if MARK.strip() not in text or not sources:
         return text
     said = [plain_text(source) for source in sources]
@@ -288,7 +283,7 @@ def quote_marks(text: str, sources: Sequence[str]) -> str:
 
 
 def verified_part(summary: str) -> str:
-    """The summary without the values and the claims that have a mark."""
+    """The summary without its marked values and claims."""
     if MARK.strip() not in summary:
         return summary
     return "\n".join(map(_verified_part, (each.text for each in segments(summary))))
@@ -307,8 +302,7 @@ def _verified_part(sentence: str) -> str:
 
 
 def mark_unsupported(text: str, known: Sequence[Evidence]) -> tuple[str, int]:
-    """The text with a mark after the first mention of each value and after each claim that no evidence supports, and
-    how many these are."""
+    """Add a mark after the first mention of each unsupported value and after each unsupported claim, and count them."""
     plain = strip_marks(text)
     ends = {_mark_position(plain, value) for value in _unsupported_values(plain, known)}
     spoken = [each for each in segments(plain) if each.kind in ("prose", "item")]
@@ -325,7 +319,7 @@ def mark_unsupported(text: str, known: Sequence[Evidence]) -> tuple[str, int]:
 
 
 def _unsupported_values(plain: str, known: Sequence[Evidence]) -> list[Value]:
-    """Each once. A quotation or a path stands for the values inside it."""
+    """Each once. A quotation or a path includes the values inside it."""
     found: dict[tuple[str, str], Value] = {}
     for value in find_values(plain):
         is_cut = "…" in plain[max(0, value.start - 1) : value.start] + plain[value.end - 1 : value.end + 1]

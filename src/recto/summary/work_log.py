@@ -1,7 +1,7 @@
-"""Work log: what an agent was asked, what it did and what is left, as the lines at the front of a summary.
+"""Work log: an agent's tasks, actions and open steps, as the first lines of a summary.
 
-The latest task in the user's words, earlier ones short, files read and changed, commands with their last outcome. A
-value: how it is shown in little room, and how it is read back. `agent_steps` reads it off messages.
+It has the latest task in the user's words, earlier ones shortened, files read and changed, and commands with their last
+outcome. A value that can be rendered to a size and parsed again. `agent_steps` extracts it from messages.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,9 +18,9 @@ _LABELS = (_TASK, _EARLIER, _STATE, _LEFT, _CHANGED, _READ, _LOOKED, _RAN, _FAIL
 """In the order of their lines."""
 # Lines that are shortened before one of them is left out.
 _MATTERS = (_STATE, _LEFT, _LOOKED, _RAN, _FAILED)
-# The most of the room that the task takes, and of the rest the changed files.
+# The task's maximum share of the room, and the changed files' share of the rest.
 _MAX_TASK_SHARE, _MAX_CHANGED_SHARE = 0.35, 0.7
-# Characters of a command and its outcome, fewer where not all fit. The beginning of an error is worth so many tokens.
+# Characters of a command and its outcome, fewer if not all fit. The beginning of an error is worth _MIN_FAILED tokens.
 _WIDTHS, _WHOLE, _MIN_FAILED, _MIN_CUT = ((100, 200), (70, 110), (48, 64)), (300, 200), 120, 15
 _MORE = " (+"
 
@@ -36,7 +36,6 @@ class LoggedStep(Struct, frozen=True):
     is_shell: bool = False
 
     def line(self, widths: tuple[int, int]) -> tuple[str, str]:
-        """And its label."""
         label = _FAILED if self.is_failed else _LOOKED if self.is_looking else _RAN
         command = cut_text(self.command, widths[0])
         outcome = cut_text(self.outcome, max(widths[1], _MIN_FAILED) if self.is_failed else widths[1])
@@ -48,7 +47,7 @@ class WorkLog(Struct, frozen=True):
 
     task: str = ""
     earlier: tuple[tuple[str, str], ...] = ()
-    """Earlier tasks, each with the state that it was left in."""
+    """Earlier tasks, each with its final state."""
     state: str = ""
     left: str = ""
     changed: tuple[str, ...] = ()
@@ -56,8 +55,8 @@ class WorkLog(Struct, frozen=True):
     steps: tuple[LoggedStep, ...] = ()
 
     def render(self, limit: int, count: CountTokens, most: int = 0) -> str:
-        """As many of its lines as fit, in the order that a reader wants; the most important are chosen first. Where
-        something that matters does not fit, lines are shortened, and then the log gets up to `most`."""
+        """As many lines as fit, in reading order; the most important are chosen first. If something important does not
+        fit, lines are shortened, and then the log may take up to `most`."""
         for room, widths in [(limit, each) for each in _WIDTHS] + ([(most, _WIDTHS[-1])] if most > limit else []):
             rendered, has_all = self._rendered(room, count, widths)
             if has_all:
@@ -70,7 +69,7 @@ class WorkLog(Struct, frozen=True):
         return "" if summary == whole or summary.startswith(f"{whole}\n") else whole
 
     def _rendered(self, limit: int, count: CountTokens, widths: tuple[int, int]) -> tuple[str, bool]:
-        """And whether nothing is left out that matters."""
+        """The text, and True if nothing important is omitted."""
         task = cut_to_fit(self.task, int(limit * _MAX_TASK_SHARE), count)
         lines = {_TASK + task: _TASK} if task else {}
         left = limit - count(f"{BEGINS}\n{_TASK}{task}") - 1
@@ -91,7 +90,7 @@ class WorkLog(Struct, frozen=True):
         return "\n".join([BEGINS, *ordered]), has_all
 
     def _lines(self, widths: tuple[int, int]) -> Iterator[tuple[str, str]]:
-        """Each line after its label, the most important first; empty ones are left out later."""
+        """Each label and line, the most important first; empty ones are left out later."""
         newest = self.steps[::-1]
         failed = sorted((step for step in newest if step.is_failed), key=lambda step: not step.is_shell)
         quiet = [step for step in newest if not step.is_failed and (step.is_looking or step.outcome == NO_OUTPUT)]
@@ -128,8 +127,7 @@ def split_work_log(summary: str) -> tuple[WorkLog | None, str]:
 
 
 def whole_log(edited: str, summary: str, whole: str) -> str:
-    """What stays of the whole log when the user edits a summary: all of it, unless the part that the summary shows was
-    edited too."""
+    """What remains of the whole log after the user edits a summary: all of it, unless the part shown was edited too."""
     block = summary.partition("\n\n")[0]
     return whole if summary.startswith(BEGINS) and edited.startswith(f"{block}\n\n") else ""
 
@@ -138,7 +136,7 @@ def whole_log(edited: str, summary: str, whole: str) -> str:
 
 
 def list_files(files: Sequence[str], limit: int, count: CountTokens, label: str) -> str:
-    """One line after its label: whole paths, or shared folders, or of those the newest; empty if none fits."""
+    """One line after its label: whole paths, or shared folders, or the newest of those; empty if none fits."""
 
     def newest(number: int) -> str:
         more = f"{_MORE}{len(files) - number} more)" if number < len(files) else ""
@@ -160,7 +158,7 @@ def parse_files(text: str) -> tuple[str, ...]:
 
 
 def with_files(known: Iterable[str], more: Iterable[str], most: int = 300) -> tuple[str, ...]:
-    """The newest last, each once: a path and the same path from the root are one file."""
+    """The newest last, without duplicates: a path and the same path from the root are one file."""
     files = dict.fromkeys(known)
     for path in filter(None, (" ".join(path.removeprefix("./").replace(_COMMA, ",").split()) for path in more)):
         same = [other for other in files if is_same_file(path, other)]

@@ -1,1 +1,1 @@
-"""Conversations out of the store and into it: the complete JSON form, forms to read, exports of other programs."""
+"""Export and import of conversations: the complete JSON form, readable forms, exports of other programs."""

@@ -21,8 +21,8 @@ from recto.transfer.foreign import (
 )
 
 EVERYONE = (None, "", "all")
-"""Recipients of what is said to the user; any other is a tool."""
-# Fields that hold the text of one kind of content or another.
+"""Recipients of text for the user; any other is a tool."""
+# Fields that hold the text of some kind of content.
 _TEXTS = ("text", "result", "content", "model_set_context", "user_profile", "user_instructions")
 _INSTRUCTIONS = ("user_editable_context", "model_editable_context")
 _SILENT = ("reasoning_recap", "app_pairing_content")
@@ -112,14 +112,14 @@ class _NodeReader:
         return self._found.missing(what)
 
     def _files(self, about: Object, content: Object) -> list[Block]:
-        """The attached files; images among them are parts of the content too."""
+        """The attached files; images are also parts of the content."""
         shown = json.dumps(content.get("parts"))
         named = [(text_of(each.get("id")), text_of(each.get("name"))) for each in objects_of(about.get("attachments"))]
         return [self._asset(key, f"the file {name or key}", name) for key, name in named if key and key not in shown]
 
 
 def _carry_thoughts(messages: list[ForeignMessage]) -> None:
-    """Thoughts have a node of their own: they become part of the reply that follows."""
+    """Thoughts have their own nodes: move them into the reply that follows."""
     by_key = {message.key: message for message in messages}
     thoughts = {key: each.blocks for key, each in by_key.items() if {*map(type, each.blocks)} == {Thinking}}
     carried: set[str] = set()
@@ -142,7 +142,7 @@ def _thoughts(given: Json) -> list[Block]:
 
 
 def _arguments(text: str) -> str:
-    """Arguments of a call are an object; what is none becomes its only field."""
+    """Tool arguments are an object; anything else becomes its only field."""
     code = text.removeprefix("```").removesuffix("```").partition("\n")[2].strip("\n") if text[:3] == "```" else text
     try:
         is_object = isinstance(json.loads(code), dict)

@@ -1,4 +1,4 @@
-"""Exports conversations: in which form, and into which file."""
+"""Exports conversations to a file or as a stream of chunks."""
 
 import os
 import stat
@@ -16,14 +16,13 @@ from recto.transfer.reading import markdown_chunks
 from recto.transfer.recto_json import json_lines
 from recto.transfer.report import ExportFormat
 
-# What steers a terminal or turns a line around: a file to read may be shown by any program. JSON writes it as numbers.
+# Characters that control a terminal or reverse a line: any program may show the file. JSON escapes them.
 _STEERING = dict.fromkeys(
     (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), REPLACEMENT
 )
 
 
 def export_chunks(store: Store, ids: Sequence[str], format: ExportFormat) -> Iterator[bytes]:
-    """These conversations in their order, in parts."""
     if format == "json":
         return json_lines(store.copies, ids)
     chunks = markdown_chunks(store, ids) if format == "markdown" else html_chunks(store, ids)
@@ -31,7 +30,7 @@ def export_chunks(store: Store, ids: Sequence[str], format: ExportFormat) -> Ite
 
 
 def write_chunks(file: Path, chunks: Iterable[bytes]) -> None:
-    """Writes a file that the user alone can read, whole or not at all."""
+    """Write a file, private to the user, completely or not at all."""
     try:
         with _replaced(file) as target:
             target.writelines(chunks)
@@ -41,7 +40,7 @@ def write_chunks(file: Path, chunks: Iterable[bytes]) -> None:
 
 @contextmanager
 def _replaced(file: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of the former at the end. A pipe or device is written to directly."""
+    """A new file that replaces the old one at the end. A pipe or device is written to directly."""
     if file.exists() and not stat.S_ISREG(file.stat().st_mode):
         with file.open("wb") as target:
             yield target

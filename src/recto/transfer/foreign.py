@@ -1,7 +1,7 @@
-"""Conversations of other programs: their messages as a tree by their own keys, and the same as ours.
+"""Conversations of other programs: a tree of messages by their own keys, and its conversion to ours.
 
-The ids are derived from theirs, so that a second import of the same export finds everything there. Values of the wrong
-type are passed over: exports have many versions, and what a person said counts more than its form.
+Our ids are derived from theirs, so that a second import of the same export finds everything. Values of the wrong type
+are skipped: exports have many versions, and content matters more than form.
 """
 
 import base64
@@ -28,7 +28,7 @@ from recto.transfer.report import ImportFormat, IncomingConversation
 Json = Any
 Object = Mapping[str, Json]
 FindMedia = Callable[[str], tuple[str, bytes] | None]
-"""Gives the name and the bytes of the file whose name begins with this key; None where there is none."""
+"""Return the name and bytes of the file whose name begins with this key; None if there is none."""
 ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
@@ -39,7 +39,7 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-# Parts that say nothing to a reader: marks of the program itself.
+# Parts without content for a reader: markers of the program itself.
 _SILENT = ("token_budget", "flag", "step_start", "agent_update", "redacted_thinking")
 _DATA = "data:"
 
@@ -61,7 +61,7 @@ def objects_of(value: Json) -> list[Object]:
 
 
 def time_of(value: object) -> str | None:
-    """A stored time for seconds since 1970 or a written time, which is UTC where it names no zone; None for others."""
+    """Convert seconds since 1970 or a written time (UTC unless it has a zone) to a stored time; None for others."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             # some programs count milliseconds
@@ -79,7 +79,7 @@ def as_json(value: Json) -> str:
 
 
 class ForeignMessage(Struct):
-    """A message of another program. `key` is its id there; `parent` is the key of the message before it."""
+    """A message of another program. `key` is its id there; `parent` is the key of the previous message."""
 
     key: str
     parent: str | None
@@ -92,8 +92,8 @@ class ForeignMessage(Struct):
 
 
 class ForeignConversation(Struct):
-    """Also reads the parts of messages, in the few forms that OpenAI's and Anthropic's APIs and exports share, and
-    collects the bytes that they hold and what could not be brought along."""
+    """Also reads parts of messages, in the few forms shared by OpenAI's and Anthropic's APIs and exports, and collects
+    their bytes and notes on what could not be imported."""
 
     key: str
     title: str = ""
@@ -101,17 +101,17 @@ class ForeignConversation(Struct):
     updated: str | None = None
     messages: list[ForeignMessage] = field(default_factory=list)
     head: str | None = None
-    """The message that it ends with; by default the last of the list."""
+    """The message that it ends with; by default the last in the list."""
     blobs: list[StoredBytes] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def missing(self, what: str) -> Text:
-        """Notes that something is not in the export; the text takes its place."""
+        """Note that something is missing in the export, and return a text for its place."""
         self.notes.append(f"{what} is not in the export")
         return Text(f"[{what} is not in the export]")
 
     def blocks(self, content: Json) -> list[Block]:
-        """Of a text, one part or a list of them."""
+        """Convert a text, a part, or a list of them."""
         parts = content if isinstance(content, list) else [content]
         return [block for part in parts if part is not None for block in self._part(part)]
 
@@ -156,7 +156,7 @@ class ForeignConversation(Struct):
         return [Text(text) if isinstance(text, str) else self.missing(f"a part of type {kind or 'unknown'}")]
 
     def _call_with_result(self, part: Json) -> list[Block]:
-        """LibreChat: a call and what it gave are one part."""
+        """LibreChat: a call and its result are one part."""
         if not isinstance(part, Mapping):
             return []
         function = part["function"] if isinstance(part.get("function"), Mapping) else part
@@ -188,8 +188,8 @@ class ForeignConversation(Struct):
         return self._file(name, kind, data or None)
 
     def media(self, name: str, kind: str, data: bytes) -> Block:
-        """An image or a file with these bytes; a text file is kept as its text."""
-        # by the first bytes: exports name many types wrongly
+        """An image or a file with these bytes; a text file is kept as text."""
+        # by the first bytes, since exports often name the wrong type
         found = image_type(data) or (PDF if data.startswith(b"%PDF-") else "")
         kind = found or kind or "application/octet-stream"
         if not kind.startswith("image/"):
@@ -205,14 +205,14 @@ class ForeignConversation(Struct):
 
 
 def tool_call(id: Json, name: Json, arguments: Json) -> ToolCall:
-    """Arguments are kept as the text that the model wrote, where that is known."""
+    """Arguments are kept as the model's text, if known."""
     called = text_of(name) or "tool"
     told = arguments if isinstance(arguments, str) else as_json({} if arguments is None else arguments)
     return ToolCall(text_of(id) or called, called, told)
 
 
 def _data_of(url: str) -> tuple[str, bytes | None]:
-    """The media type and the bytes of a data address; None where they cannot be read."""
+    """The media type and bytes of a data URL; None if they cannot be read."""
     head, _, data = url.removeprefix(_DATA).partition(",")
     kind, _, coding = head.partition(";")
     try:
@@ -223,7 +223,7 @@ def _data_of(url: str) -> tuple[str, bytes | None]:
 
 
 def turn_messages(message: ForeignMessage) -> list[ForeignMessage]:
-    """A message as several, where results of tools are among its blocks: calls, results, and what followed."""
+    """Split a message with tool results among its blocks: calls, results, and what followed."""
     groups: list[tuple[Role, list[Block]]] = []
     for block in message.blocks:
         role: Role = "tool" if isinstance(block, ToolResult) else message.role
@@ -231,7 +231,7 @@ def turn_messages(message: ForeignMessage) -> list[ForeignMessage]:
             groups.append((role, []))
         groups[-1][1].append(block)
     groups = groups or [(message.role, [])]
-    # the last one has the message's own key: its children and the head follow it
+    # the last one keeps the message's own key: its children and the head follow it
     keys = [*(f"{message.key}#{place}" for place in range(1, len(groups))), message.key]
     parents = [message.parent, *keys]
     return [
@@ -241,7 +241,7 @@ def turn_messages(message: ForeignMessage) -> list[ForeignMessage]:
 
 
 class ForeignTree:
-    """Makes our messages of theirs: parents first, without the empty ones, each under its nearest ancestor."""
+    """Converts their messages to ours: parents first, skipping empty ones, each under its nearest ancestor."""
 
     def __init__(self, format: ImportFormat, found: ForeignConversation, place: str, fallback: str) -> None:
         self._format, self._found, self._place = format, found, place
@@ -252,7 +252,7 @@ class ForeignTree:
         """Their keys -> our ids; an empty message has the id of its nearest ancestor."""
         self._times: dict[str | None, str] = {None: self._created}
         self._calls: dict[str | None, dict[str, str]] = {None: {}}
-        """Our ids -> the tool calls that the message after it may answer, with their names."""
+        """Our ids -> the tool calls that the next message may answer, with their names."""
 
     def incoming(self, position: int) -> IncomingConversation:
         found = self._found
@@ -270,7 +270,7 @@ class ForeignTree:
         return IncomingConversation(home, [*found.blobs, *messages], self._place, position, notes=notes)
 
     def _ordered(self) -> Iterator[str]:
-        """Their keys, each after its parent's, in the order of the list otherwise."""
+        """Their keys, parents first, otherwise in list order."""
         done: set[str | None] = {None}
         for key in self._by_key:
             way: dict[str, None] = {}
@@ -278,7 +278,7 @@ class ForeignTree:
             while at is not None and at not in done:
                 if at in way:
                     shown = clean(at)[0][:60]
-                    raise Invalid(f"{self._place}: the message {shown} comes before itself; nothing was imported")
+                    raise Invalid(f"{self._place}: the message {shown} is its own ancestor; nothing was imported")
                 way[at] = None
                 at = self._parent(self._by_key[at])
             done.update(way)
@@ -327,10 +327,10 @@ def _cleaned(block: Block) -> Block:
 
 
 def _paired(block: Block, calls: Mapping[str, str]) -> Block:
-    """A result whose call does not come right before it could not be sent: it becomes a text."""
+    """A result that does not directly follow its call cannot be sent, so it becomes text."""
     if not isinstance(block, ToolResult):
         return block
-    call = block.call_id or next(iter(calls), "")  # some programs name no call: then it is the only one
+    call = block.call_id or next(iter(calls), "")  # some programs name no call: then there is only one
     if call in calls:
         return replace(block, call_id=call, name=block.name or calls[call])
     return Text(f"[{block.name or 'a tool'}]\n{block.text}" if block.text else "")

@@ -1,8 +1,8 @@
-"""The formats that can be imported: how a file is opened, which format it has, told by its content, and what reads it.
+"""The import formats: opens a file, detects its format from its content, and selects the reader.
 
-JSON files of any size are read item by item: the elements of a list, or objects one after another. Ends of items are
-found by their brackets, and each item is decoded when it comes: a file of hundreds of megabytes takes hardly more
-memory than its largest item. The JSON files of a ZIP file are unpacked into a temporary folder, within bounds.
+JSON files of any size are read item by item: the elements of a list, or consecutive objects. The ends of items are
+found by brackets, and each item is decoded when needed, so a file of hundreds of megabytes takes little more memory
+than its largest item. The JSON files in a ZIP file are unpacked into a temporary folder, within limits.
 """
 
 import json
@@ -42,7 +42,7 @@ from recto.transfer.message_lists import (
 from recto.transfer.recto_json import FORMAT, RectoFile
 from recto.transfer.report import IMPORT_FORMATS, ConversationSource, ImportFormat, IncomingConversation
 
-# This much of a file shows what it is.
+# The number of bytes examined to detect the format.
 BEGINNING = 1 << 12
 _JSON: dict[ImportFormat, tuple[Callable[[Any], bool], Callable[[Any, str, FindMedia], ForeignConversation]]] = {
     "chatgpt": (is_chatgpt, read_chatgpt),
@@ -54,7 +54,7 @@ _JSON: dict[ImportFormat, tuple[Callable[[Any], bool], Callable[[Any, str, FindM
 
 @contextmanager
 def open_source(path: Path, format: ImportFormat | None = None) -> Iterator[ConversationSource]:
-    """The conversations of a file; `format` says what it is where the file itself does not."""
+    """The conversations of a file; `format` is used if the file does not show it."""
     try:
         if path.is_dir():
             raise Invalid(f"{path} is a folder; name a file in it, such as conversations.json", path=str(path))
@@ -85,8 +85,6 @@ def _opened(path: Path, beginning: bytes, format: ImportFormat | None) -> Iterat
 
 
 class JsonSource:
-    """JSON files of another program."""
-
     def __init__(self, files: list[Path], format: ImportFormat | None, media: FindMedia, changed: str) -> None:
         self._files = [JsonFile(file) for file in files]
         self._media, self._changed = media, changed
@@ -111,7 +109,7 @@ def _sniffed(files: list["JsonFile"]) -> ImportFormat:
                 if is_in_format(item.value):
                     return name
     known = ", ".join(IMPORT_FORMATS)
-    raise Invalid(f"{files[0].name} is in no format that is known ({known}); nothing was imported")
+    raise Invalid(f"{files[0].name} has an unknown format (known: {known}); nothing was imported")
 
 
 # -- JSON
@@ -122,27 +120,26 @@ _SPACE = re.compile(rb"[\s,]*+")
 _PLAIN = rb'[^"\[\]{}]++|"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
 _SHALLOW = rb"[\[{](?>(?:" + _PLAIN + rb")*)[\]}]"
 _NESTED = rb"[\[{](?>(?:" + _PLAIN + rb"|" + _SHALLOW + rb")*)[\]}]"
-# Up to the next bracket that is not within a text. Small lists and objects are passed over as a whole.
+# Up to the next bracket outside strings. Small lists and objects are skipped as a whole.
 _BRACKET = re.compile(rb"(?>(?:" + _PLAIN + rb"|" + _NESTED + rb")*)([\[\]{}])", re.DOTALL)
-# Where the title of a conversation is in the exports that have one.
+# The title of a conversation, in exports that have one.
 _TITLE = re.compile(
     rb'\{\s*(?:"(?:uuid|id|conversation_id|conversationId)"\s*:\s*"[^"]*"\s*,\s*)*"(?:title|name)"\s*:\s*"([^"\\]+)"'
 )
 LOOKED_AT, LONGEST_TITLE = 2_000, 60
-# Characters that are shown where JSON should be, and on both sides of a mistake.
+# Characters shown where JSON was expected, and on each side of a mistake.
 SHOWN, AROUND = 40, 20
 
 
 class JsonItem(Struct, frozen=True):
     value: Any
     place: str
-    """Where it is, for people."""
     end: int
-    """How many bytes are read with it."""
+    """The number of bytes read up to its end."""
 
 
 def _joined_messages(file: "JsonFile") -> Iterator[JsonItem]:
-    """The items of a file; those that are messages are one list, at the end."""
+    """The items of a file, with all messages collected in one list at the end."""
     messages: list[Any] = []
     end = 0
     for item in file.items():
@@ -162,7 +159,7 @@ class JsonFile:
         self.size = path.stat().st_size
 
     def items(self) -> Iterator[JsonItem]:
-        """Raises Invalid, with the line, for what is not JSON or was cut off."""
+        """Raises Invalid, with the line, for text that is not JSON or is cut off."""
         with self._path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             start = _skip_space(data, len(_BOM) if data[:3] == _BOM else 0)
             is_list = data[start : start + 1] == b"["
@@ -175,12 +172,11 @@ class JsonFile:
                 yield JsonItem(self._decoded(data, start, end, place), f"{self.name}, {place or 'item 1'}", end)
                 start = _skip_space(data, end)
             if is_list and data[start : start + 1] != b"]":
-                raise self._error(data, self.size, "the list has no end, so the file was cut off")
+                raise self._error(data, self.size, "the list does not end, so the file was cut off")
             if _skip_space(data, start + is_list) < self.size:
-                raise self._error(data, start, "nothing should follow here")
+                raise self._error(data, start, "unexpected text after the end")
 
     def _end(self, data: mmap.mmap, start: int, place: str) -> int:
-        """Where the object or list ends that starts here."""
         if data[start : start + 1] not in (b"{", b"["):
             begins = " ".join(data[start : start + SHOWN].decode("utf-8", "replace").split())
             there = f"“{begins}”" if begins.isprintable() and REPLACEMENT not in begins else "binary data"
@@ -193,7 +189,7 @@ class JsonFile:
                 return at
             if at - start > MAX_ITEM_BYTES:
                 raise self._error(data, start, f"it is longer than {MAX_ITEM_BYTES:,} bytes", place)
-        raise self._error(data, start, "it has no end, so the file was cut off", place)
+        raise self._error(data, start, "it does not end, so the file was cut off", place)
 
     def _decoded(self, data: mmap.mmap, start: int, end: int, place: str) -> Any:
         text = data[start:end].decode("utf-8", "surrogateescape")
@@ -216,7 +212,7 @@ class JsonFile:
 
 
 def _place(head: bytes, number: int) -> str:
-    """An item as a person finds it: a conversation by its title, in exports that have one."""
+    """The label of an item: a conversation's title, in exports that have one."""
     if title := _TITLE.search(head):
         return f"conversation {number:,} (“{title[1].decode('utf-8', 'replace')[:LONGEST_TITLE]}”)"
     return f"message {number:,}" if head[1:].lstrip().startswith(b'"role"') else f"item {number:,}"
@@ -231,7 +227,7 @@ def _skip_space(data: mmap.mmap, start: int) -> int:
 
 ZIP_MAGIC = b"PK\x03\x04"
 MAX_UNPACKED_BYTES = 4 << 30
-# Text shrinks to a tenth; what shrinks more than this was made to fill a disk.
+# Text shrinks to a tenth; a higher ratio suggests a ZIP bomb.
 MAX_RATIO = 200
 # Small files may shrink to nearly nothing.
 HARMLESS_BYTES = 16 << 20
@@ -239,12 +235,12 @@ HARMLESS_BYTES = 16 << 20
 
 @contextmanager
 def _unpacked(path: Path) -> Iterator[tuple[list[Path], ZipFile]]:
-    """The files with conversations, and the archive itself for what they refer to."""
+    """The files with conversations, and the archive itself for the files they refer to."""
     try:
         with ZipFile(path) as archive, TemporaryDirectory(prefix="recto-import-") as folder:
             files = []
             for number, member in enumerate(_conversation_files(archive, path)):
-                # the name is ours: one from an archive may lead anywhere
+                # use our own name: one from an archive may lead anywhere
                 files.append(Path(folder, f"{number}-{PurePosixPath(member.filename).name}"))
                 with archive.open(member) as source, files[-1].open("wb") as file:
                     copyfileobj(source, file)
@@ -258,10 +254,10 @@ def _unpacked(path: Path) -> Iterator[tuple[list[Path], ZipFile]]:
 def _conversation_files(archive: ZipFile, path: Path) -> list[ZipInfo]:
     found = [each for each in archive.infolist() if _holds_conversations(PurePosixPath(each.filename).name)]
     if not found:
-        raise Invalid(f"{path.name} holds no conversations.json: it is not the export of a chat")
+        raise Invalid(f"{path.name} contains no conversations.json, so it is not a chat export")
     size, packed = sum(each.file_size for each in found), sum(each.compress_size for each in found)
     if size > MAX_UNPACKED_BYTES or (size > HARMLESS_BYTES and size > MAX_RATIO * packed):
-        raise Invalid(f"{path.name} would unpack to {size:,} bytes from {packed:,}: this is not the export of a chat")
+        raise Invalid(f"{path.name} would unpack to {size:,} bytes from {packed:,}: this is not a chat export")
     return sorted(found, key=lambda each: each.filename)
 
 
@@ -278,7 +274,7 @@ SHORTEST_KEY = 4
 
 
 def _folder_media(folder: Path) -> FindMedia:
-    """Files beside an export. Their names come from the folder, never from the export."""
+    """Files next to an export. Their names come from the folder, never from the export."""
 
     @cache
     def listed() -> FindMedia:

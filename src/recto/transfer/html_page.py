@@ -1,4 +1,4 @@
-"""Conversations as one HTML page: self-contained, without scripts. Whatever was said is shown, none of it is obeyed.
+"""Conversations as one HTML page: self-contained, without scripts. Message content is shown, never executed.
 
 Texts are rendered as Markdown in which HTML is text and images are not loaded; a policy in the page forbids the rest.
 """
@@ -35,7 +35,7 @@ from recto.transfer.reading import (
     shown_summary,
 )
 
-# SVG may hold scripts; what is larger makes a page slow to open.
+# SVG may hold scripts; larger images make a page slow to open.
 IMAGE_KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MAX_IMAGE_BYTES = 4 << 20
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -44,7 +44,7 @@ _markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("
 
 
 def _set_directions(state: StateCore) -> None:
-    """Each paragraph, list and table runs as its first letter does: from right to left in Arabic or Hebrew."""
+    """The first letter sets the direction of each paragraph, list and table: right to left for Arabic or Hebrew."""
     for token in state.tokens:
         if token.level == 0 and token.nesting == 1:
             token.attrSet("dir", "auto")

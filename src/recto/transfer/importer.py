@@ -1,5 +1,5 @@
-"""Imports files into the store. A file is read twice: first all of it is checked and nothing is stored, then whole
-conversations are stored, a few in a transaction."""
+"""Imports files into the store. A file is read twice: first to check all of it, then to store whole conversations, a
+few per transaction."""
 
 import hashlib
 from collections.abc import Generator, Iterable, Iterator
@@ -25,9 +25,9 @@ from recto.transfer.report import (
     Tell,
 )
 
-# One transaction stores this many messages, or one conversation.
+# Messages per transaction; a single conversation may exceed it.
 TOGETHER = 1_000
-# The part of an id that says when it was made.
+# The part of an id that encodes its time.
 _TIME_DIGITS = 10
 
 
@@ -36,8 +36,8 @@ class Importer:
         self._copies, self._as_new, self._tell = copies, as_new, tell
 
     def run(self, source: ConversationSource) -> ImportReport:
-        """Stores everything or, where anything of the file is wrong, nothing."""
-        # closed at once, also where an error ends the reading: it has the file open
+        """Store everything or, if anything in the file is wrong, nothing."""
+        # closes the file immediately, even if an error ends the reading
         with closing(self._read(source, 0)) as read:
             outcomes = [self._outcome(each, each.items) for each in read]
         done: list[ImportedConversation] = []
@@ -74,13 +74,13 @@ class Importer:
         else:
             if content_hash(found.conversation, items) == content_hash(stored, self._copies.read(stored.id)):
                 return "unchanged"
-            why = f"conversation #{stored.number} of the store has the same id and other content"
+            why = f"conversation #{stored.number} in the store has the same id and other content"
         if self._as_new:
             return "kept apart"
         raise Invalid(f"{found.place}: {why}; --as-new keeps both. Nothing was imported", id=found.conversation.id)
 
     def _missing(self, home: str, items: Iterable[StoredItem]) -> list[StoredItem]:
-        """The messages that the store does not have, and the blobs; nothing where it has all messages."""
+        """The messages that the store lacks, and the blobs; nothing if it has all messages."""
         items = list(items)
         ids = [item.id for item in items if isinstance(item, Message)]
         known = self._copies.known(home, ids)
@@ -98,7 +98,7 @@ class Importer:
             outcome = self._outcome(found, items)
         if outcome == "extended":
             here = self._copies.find(home.id)
-            # where the conversation went on here, its head stays
+            # if the conversation continued here, its head stays
             known = {None, *(item.id for item in items if isinstance(item, Message))}
             head = home.head if here is None or here.head in known else None
             count = self._copies.extend(home.id, self._missing(home.id, items), head, home.updated)
@@ -116,7 +116,7 @@ def content_hash(conversation: Conversation, items: Iterable[StoredItem]) -> str
 
 
 def with_new_ids(found: IncomingConversation) -> IncomingConversation:
-    """The same under new ids, so that it is kept beside the one that has its ids. Its requests keep their bytes."""
+    """The conversation under new ids, to keep it next to the one with its ids. Its requests keep their bytes."""
     ids = _NewIds(new_id())
     after = replace(found.conversation, id=ids.salt, head=ids.of(found.conversation.head))
     return replace(found, conversation=after, items=ids.items(found.items))
@@ -128,7 +128,7 @@ class _NewIds:
         self._seen: set[str] = set()
 
     def of(self, id: str | None) -> str | None:
-        """An id that is not random: nothing has to be remembered for it, and it sorts as the former did."""
+        """A deterministic id: nothing has to be remembered for it, and it sorts as the old one did."""
         return id and id[:_TIME_DIGITS] + derived_id(0, self.salt, id)[_TIME_DIGITS:]
 
     def items(self, items: Iterable[StoredItem]) -> Iterator[StoredItem]:
@@ -146,10 +146,10 @@ class _NewIds:
             yield replace(item, **changed)
 
     def _block(self, block: Block) -> Block:
-        if not isinstance(block, Compaction):  # no other names messages
+        if not isinstance(block, Compaction):  # no other block names messages
             return block
         return wire.block_from_json(self._renamed(wire.block_to_json(block)))
 
     def _renamed(self, value: Any) -> Any:
-        """A JSON value with the new ids of what came before."""
+        """A JSON value with the new ids of preceding items."""
         return wire.with_ids(value, lambda known: str(self.of(known)) if known in self._seen else known)

@@ -1,4 +1,4 @@
-"""`logs.db` of the command `llm`, opened to read only. There are three generations of tables: threads of messages with
+"""`logs.db` of the command `llm`, opened read-only. There are three generations of tables: threads of messages with
 parts (from 0.32 on), responses by conversation, and the first table of logs. A file may hold all of them."""
 
 import json
@@ -30,7 +30,7 @@ from recto.transfer.report import ImportFormat, IncomingConversation
 
 Row = Mapping[str, Any]
 Found = Iterator[tuple[ForeignConversation, int]]
-"""Conversations, each with the number of rows that it is made of."""
+"""Conversations, each with its number of rows."""
 MAGIC = b"SQLite format 3\0"
 _CHAIN = """
 WITH RECURSIVE chain(hash, parent_hash, role, depth) AS (
@@ -63,7 +63,7 @@ class LlmLogs:
                 db.row_factory = lambda cursor, row: dict(
                     zip((each[0] for each in cursor.description), row, strict=True)
                 )
-                # texts that are not UTF-8 are cleaned as all others are
+                # clean texts that are not UTF-8 like all others
                 db.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
                 yield _Tables(db, self._path.name)
         except sqlite3.Error as why:
@@ -77,10 +77,10 @@ class _Tables:
         self._db = db
         self._names = {row["name"] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not self._names & {"turns", "responses", "logs", "log"}:
-            raise Invalid(f"{name} is an SQLite file, but not the log of llm: it has no table of responses")
+            raise Invalid(f"{name} is an SQLite file, but not a log of llm: it has no responses table")
 
     def _rows(self, table: str, query: str, *values: Any) -> list[Row]:
-        """Nothing where an older file does not have the table."""
+        """Empty if an older file does not have the table."""
         return self._db.execute(query, values).fetchall() if table in self._names else []
 
     def count(self, table: str) -> int:
@@ -106,7 +106,7 @@ class _Tables:
             return found.media("", row["type"] or "", bytes(row["content"]))
         if row["url"]:
             return Image(row["type"] or "image/*", url=row["url"])
-        # a path may name any file of this machine: it is not read for being named in a file
+        # never read it: the path may name any file on this machine
         return found.missing(f"the file {row['path']}")
 
     # -- threads of messages
@@ -130,7 +130,7 @@ class _Tables:
     def _add(
         self, made: dict[str, ForeignMessage], found: ForeignConversation, tip: str | None, created: str | None
     ) -> None:
-        """The messages up to and with `tip` that are not there yet."""
+        """Add the messages up to and including `tip` that are missing."""
         for row in self._rows("messages", _CHAIN, tip) if tip and tip not in made else ():
             key, role = row["hash"], ROLES.get(row["role"], "assistant")
             if key not in made:
@@ -140,7 +140,7 @@ class _Tables:
 
     def _block(self, part: Row, found: ForeignConversation) -> Block | None:
         payload = _object(part["payload"])
-        # a text may be made of fragments, which are stored once
+        # a text may consist of fragments, which are stored once
         text = part["text"] or "".join(map(self._fragment, objects_of(payload.get("text_ref"))))
         name, call = part["tool_name"], payload.get("tool_call_id")
         match part["type"]:
@@ -166,7 +166,7 @@ class _Tables:
     def _responses(self, known: set[str]) -> Found:
         """A thread of the same id holds these too."""
         names = {row["id"]: row["name"] for row in self._rows("conversations", "SELECT id, name FROM conversations")}
-        # at once: these tables have no index
+        # read completely: these tables have no index
         calls, results = self._by_response("tool_calls"), self._by_response("tool_results")
         query = "SELECT * FROM responses ORDER BY coalesce(conversation_id, id), datetime_utc, id"
         for key, group in groupby(self._db.execute(query), lambda row: row["conversation_id"] or row["id"]):
@@ -236,7 +236,6 @@ class _Tables:
 
 
 def _append_turn(found: ForeignConversation, row: Row, **said: Any) -> None:
-    """`said`: the blocks of each role, in order."""
     for name, blocks in said.items():
         role: Role = ROLES[name]
         above = found.messages[-1].key if found.messages else None

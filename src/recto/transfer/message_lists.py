@@ -1,8 +1,9 @@
-"""Exports that are lists of messages: Claude's `conversations.json`, LibreChat's, and lists as OpenAI's API takes them.
+"""Exports that are lists of messages: Claude's `conversations.json`, LibreChat's, and lists in the format of OpenAI's
+API.
 
 Claude: a list of conversations with `chat_messages`. LibreChat: one conversation, its messages as a list with parents
 or as a tree with children. OpenAI: a list, an object with `messages`, or a line for each conversation (as for
-fine-tuning) or each message; lists in the form of Anthropic's API are read too.
+fine-tuning) or each message. Lists in the format of Anthropic's API also work.
 """
 
 import hashlib
@@ -29,9 +30,8 @@ from recto.transfer.foreign import (
 
 TIMES = ("created_at", "created", "timestamp", "create_time", "date")
 TREES = ("messagesTree", "messages")
-"""Where LibreChat has its messages."""
 SYSTEM = "system"
-"""The key of a message that we make of instructions."""
+"""The key of the message made from instructions."""
 
 
 # -- Claude
@@ -62,7 +62,7 @@ def read_claude(value: Json, place: str, media: FindMedia) -> ForeignConversatio
         if not any(isinstance(block, Text) and block.text for block in blocks):
             blocks += found.blocks(text_of(message.get("text")))
         blocks += _claude_files(message, found, media)
-        # older exports name no parents: each message follows the one before it
+        # older exports name no parents: each message follows the previous one
         parent = text_of(message.get("parent_message_uuid", before)) or None
         before = str(message.get("uuid") or number)
         role: Role = "user" if ROLES.get(sender) == "user" else "assistant"
@@ -72,7 +72,7 @@ def read_claude(value: Json, place: str, media: FindMedia) -> ForeignConversatio
 
 
 def _claude_files(message: Object, found: ForeignConversation, media: FindMedia) -> Iterator[Block]:
-    """Attachments have their text in the export; of other files it has the name."""
+    """Attachments have their text in the export; other files only their name."""
     names: set[str] = set()
     for each in objects_of(message.get("attachments")):
         name, text = text_of(each.get("file_name")) or "pasted text", text_of(each.get("extracted_content"))
@@ -148,14 +148,14 @@ def is_openai(value: Json) -> bool:
 
 
 def read_openai(value: Json, place: str, media: FindMedia) -> ForeignConversation:
-    """Of a list of messages, or of an object that holds one."""
+    """Read a list of messages, or an object that holds one."""
     about, messages = object_of(value), value.get("messages") if isinstance(value, Mapping) else value
     if not isinstance(messages, list) or (messages is value and not all(map(is_message, value))):
         raise Invalid(f"{place}: it is neither a message nor a list of messages; nothing was imported")
     key = text_of(about.get("id")) or text_of(about.get("conversation_id"))
     digest = hashlib.sha256(json.dumps([messages, key], sort_keys=True).encode()).hexdigest()
     found = ForeignConversation(key or digest, text_of(about.get("title")))
-    if isinstance(system := about.get("system"), str | list):  # Anthropic keeps it beside the messages
+    if isinstance(system := about.get("system"), str | list):  # Anthropic has it next to the messages
         found.messages.append(ForeignMessage("system", None, "system", found.blocks(system)))
     for number, message in enumerate(messages, 1):
         for part in turn_messages(_openai_message(message, number, found, place)):
@@ -196,7 +196,7 @@ def _openai_blocks(message: Object, found: ForeignConversation) -> list[Block]:
 
 
 def _openai_results(message: Object, found: ForeignConversation) -> list[Block]:
-    """What a tool gave. The result of a function (the former way) names its function instead of a call."""
+    """A tool's result. A result of a function (the former format) names its function instead of a call."""
     content, name = message.get("content"), text_of(message.get("name"))
     if any(part.get("type") == "tool_result" for part in objects_of(content)):
         return found.blocks(content)
@@ -206,7 +206,6 @@ def _openai_results(message: Object, found: ForeignConversation) -> list[Block]:
 
 
 def _open_call(found: ForeignConversation) -> str:
-    """The first call that has no result yet."""
     answered = {block.call_id for each in found.messages[-1:] for block in each.blocks if isinstance(block, ToolResult)}
     calls = (block for message in reversed(found.messages[-2:]) for block in message.blocks)
     return next((block.id for block in calls if isinstance(block, ToolCall) and block.id not in answered), "")

@@ -1,5 +1,5 @@
-"""A conversation as people read it: its messages in order, each reply with its context, then the other branches; and
-the same as Markdown. What was said stays as it was said; what is added around it is escaped."""
+"""A readable conversation: its messages in order, each reply with its context, then the other branches; also as
+Markdown. Message text is kept verbatim; what is added around it is escaped."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,24 +26,21 @@ from recto.sources.source import Pick
 from recto.store.records import Record
 from recto.store.store import Store
 
-# This many messages are read at once.
 PAGE = 200
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tools"}
-# An underscore within a word marks nothing.
+# An underscore within a word has no meaning in Markdown.
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~]|(?<!\w)_|_(?!\w))")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 class ReadSection(Struct, frozen=True):
     line: str
-    """Its name, tokens, and what is always in it."""
+    """Its name, tokens, and permanent content."""
     picks: tuple[tuple[str, str], ...]
-    """What came in for this message, or by hand: its name; how, why, and how large it is."""
+    """The picks for this message, automatic or manual: name; how, why, and size."""
 
 
 class ReadContext(Struct, frozen=True):
-    """What was in the window of a reply."""
-
     line: str
     sections: tuple[ReadSection, ...] = ()
     notes: tuple[str, ...] = ()
@@ -71,7 +68,7 @@ class ConversationText:
 
     def parts(self) -> Iterator[ReadMessage | str]:
         """The messages of the path, oldest first; then the newest branch with its headline, and so on. Compactions at
-        the end of a branch are no branch of their own."""
+        the end of a branch are not shown as a branch."""
         head, tree = self.conversation.head, self._store.tree
         if head is None:
             return
@@ -148,7 +145,6 @@ def _numbered(text: str, names: dict[str, str]) -> str:
 
 
 def error_line(message: Message) -> str:
-    """How a message ended that has an error."""
     return f"{'Stopped' if message.status == 'stopped' else 'Failed'}: {message.error}"
 
 
@@ -168,7 +164,7 @@ def compaction_line(block: Compaction) -> str:
 
 
 def shown_summary(block: Compaction) -> str:
-    """The summary, where this block wrote one."""
+    """The summary, if this block wrote one."""
     return "" if block.action in ("pin", "unpin") else block.summary
 
 
@@ -252,7 +248,7 @@ def _quoted(text: str) -> str:
 
 
 def _closed(text: str) -> str:
-    """The text with an end for a fence that has none: it would swallow all that follows."""
+    """Close an open fence, which would swallow all that follows."""
     open_fence = ""
     for found in _FENCE.finditer(text):
         fence = found[1]

@@ -1,8 +1,8 @@
-"""The complete form of conversations: JSON lines that give the same store again, written and read line by line.
+"""The complete form of conversations: JSON lines that restore the same store, written and read line by line.
 
 A header, then for each conversation: conversation, its blobs, messages, pieces and requests, end. `docs/transfer.md`
-describes the fields. Fields at their defaults are left out, and unknown ones refused: a reader loses nothing silently.
-A conversation is the same bytes in every export that holds it, whatever else does.
+describes the fields. Default values are omitted, and unknown fields refused: a reader loses nothing silently. A
+conversation has the same bytes in every export, whatever else the export holds.
 """
 
 import base64
@@ -35,8 +35,7 @@ from recto.wire import defaults_of
 
 VERSION = 1
 FORMAT = "recto-conversations"
-"""The type of the first line."""
-# Of one line: a larger attachment could not be sent either.
+# The limit of one line: a larger attachment could not be sent either.
 MAX_LINE_BYTES = 1 << 28
 
 Whole = Annotated[int, Meta(ge=0, le=2**53)]
@@ -71,7 +70,7 @@ class BytesLine(Line, frozen=True):
     sha256: Sha256
     text: str | UnsetType = UNSET
     base64: str | UnsetType = UNSET
-    """Where the bytes are no text."""
+    """Set if the bytes are not text."""
 
 
 class PieceLine(BytesLine, tag="piece", frozen=True):
@@ -138,7 +137,7 @@ class RequestLine(Line, tag="request", frozen=True):
 
 
 class WaitingLine(Line, tag="waiting", frozen=True):
-    """A message that was said while a reply came, and has not entered the conversation."""
+    """A message sent during a reply that has not entered the conversation yet."""
 
     id: Id
     created: str
@@ -146,12 +145,12 @@ class WaitingLine(Line, tag="waiting", frozen=True):
 
 
 class EndLine(Line, tag="end", frozen=True):
-    """The end of a conversation: what a cut or changed file is noticed by."""
+    """The end of a conversation, which reveals a truncated or changed file."""
 
     messages: Whole
     requests: Whole
     sha256: Sha256 | None = None
-    """Of the bytes of its lines; a file that was edited on purpose may leave it out."""
+    """The hash of the bytes of its lines; may be omitted in a deliberately edited file."""
 
 
 AnyLine = HeaderLine | ConversationLine | PieceLine | BlobLine | MessageLine | RequestLine | WaitingLine | EndLine
@@ -160,7 +159,7 @@ _decoder = msgspec.json.Decoder(AnyLine)
 
 # -- values to lines
 
-# What JSON leaves as it is, and a terminal would obey: DEL, C1, and what turns a line around, in UTF-8.
+# Characters that JSON allows unescaped but a terminal obeys: DEL, C1, and bidirectional controls, in UTF-8.
 _STEERING = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
 _LINES: dict[type[Struct], type[Line]] = {
     Conversation: ConversationLine,
@@ -187,12 +186,12 @@ def encode_line(line: AnyLine) -> bytes:
 
 
 def _encoded(line: dict[str, Any]) -> bytes:
-    """One line, in which nothing steers a terminal."""
+    """One line, with terminal controls escaped."""
     return _STEERING.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), msgspec.json.encode(line)) + b"\n"
 
 
 def _fields(kind: type[Struct], value: Struct, instead: dict[str, Any]) -> dict[str, Any]:
-    """The fields of `kind` that say something, in its order."""
+    """The non-default fields of `kind`, in order."""
     given = (
         (name, instead[name] if name in instead else getattr(value, name), default)
         for name, default in defaults_of(kind).items()
@@ -224,7 +223,7 @@ def decode_line(data: bytes) -> AnyLine:
     """Also raises RecursionError."""
     line: AnyLine = _decoder.decode(data)
     if rb"\u0000" in data.replace(rb"\\", b""):
-        raise ValueError("it holds the character NUL, which cannot be stored")
+        raise ValueError("it contains the character NUL, which cannot be stored")
     return line
 
 
@@ -244,7 +243,7 @@ def item_of(line: MessageLine | PieceLine | BlobLine | RequestLine | WaitingLine
 
 
 def _checked(line: Struct) -> dict[str, Any]:
-    """The fields of a line, its ids and times looked at."""
+    """The fields of a line, with its ids and times checked."""
     fields = {name: getattr(line, name) for name in line.__struct_fields__}
     for name in ("id", "head", "parent", "request", "message", "base"):
         if (id := fields.get(name)) is not None and not is_id(id):
@@ -328,7 +327,7 @@ class RectoFile:
                 found, place = items.conversation, f"{reader.name}, line {reader.number:,}"
                 notes = _rights(found)
                 yield IncomingConversation(found, items, place, reader.position, is_complete=True, notes=notes)
-                for _ in items:  # the importer may not have read it to its end
+                for _ in items:  # the importer may have stopped early
                     pass
             if file.readline(1):
                 reader.number += 1
@@ -336,20 +335,18 @@ class RectoFile:
 
 
 def _rights(conversation: Conversation) -> tuple[str, ...]:
-    """What a conversation from elsewhere brings along that its next message would use: to be looked at before."""
+    """What the next message of an imported conversation would use, to be reviewed first: allowed tools and a vault."""
     sources, vault = conversation.details.get("sources"), conversation.details.get("vault")
     allowed = sources.get("allowed") if isinstance(sources, dict) else None
     notes = []
     if isinstance(allowed, dict) and (named := ", ".join(map(str, allowed))):
-        notes.append(f"these tools run in it without asking, if they are what was allowed there: {named}")
+        notes.append(f"these tools run in it without asking, if unchanged since they were allowed: {named}")
     if vault:
         notes.append(f"its messages are sent with notes of {vault}")
     return tuple(notes)
 
 
 class _FirstLine(Struct, tag_field="type", tag=FORMAT):
-    """Of any version."""
-
     version: Any = 0
 
 
@@ -358,10 +355,9 @@ class _LineReader:
         self._file, self.name = file, name
         self.number = self.position = 0
         self.ids: set[str] = set()
-        """Of everything that was read."""
 
     def read(self, expected: str) -> tuple[bytes, AnyLine]:
-        """The next line. `expected` is named where the file ends before it."""
+        """The next line. `expected` is named if the file ends before it."""
         data = self._file.readline(MAX_LINE_BYTES + 1)
         if not data:
             raise self.error(f"the file ends here; {expected} is missing, so it was cut off", after=True)
@@ -370,7 +366,7 @@ class _LineReader:
         if len(data) > MAX_LINE_BYTES:
             raise self.error(f"it is longer than {MAX_LINE_BYTES:,} bytes")
         if not data.endswith(b"\n"):
-            raise self.error("it has no end, so the file was cut off")
+            raise self.error("it does not end, so the file was cut off")
         try:
             return data, decode_line(data)
         except RecursionError:
@@ -389,7 +385,7 @@ class _LineReader:
             first = msgspec.json.decode(self._file.readline(MAX_LINE_BYTES + 1), type=_FirstLine)
         except (ValueError, RecursionError):
             self.number = 1
-            raise self.error("it is not the first line of an export of Recto") from None
+            raise self.error("it is not the first line of a Recto export") from None
         self._file.seek(0)
         if isinstance(first.version, int) and first.version > VERSION:
             newer = f"version {first.version}, this one knows {VERSION}"
@@ -406,12 +402,12 @@ class _LineReader:
 
 
 class _Items:
-    """The items of a conversation, read from its lines; checks what they refer to, and their end."""
+    """The items of a conversation, read from its lines; checks their references and their end."""
 
     def __init__(self, reader: _LineReader, place: str) -> None:
         data, line = reader.read(place)
         if not isinstance(line, ConversationLine):
-            raise reader.error(f"{place} should begin here")
+            raise reader.error(f"expected {place} here")
         self._reader = reader
         self._digest = hashlib.sha256(data)
         self._name = f"the conversation of line {reader.number:,}"
@@ -442,7 +438,7 @@ class _Items:
             yield item
 
     def _check(self, item: StoredItem) -> None:
-        """Raises ValueError where it refers to something that did not come before."""
+        """Raises ValueError if the item refers to something that did not precede it."""
         if isinstance(item, StoredBytes):
             return
         self._reader.note_id(item.id)

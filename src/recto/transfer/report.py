@@ -1,5 +1,5 @@
-"""The names of the formats, what an import reads, and ImportReport: its outcome. Light, because every command that
-opens a store needs it."""
+"""The names of the formats, the import options, and ImportReport, the result. Light, because every command that opens
+a store needs it."""
 
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
@@ -16,10 +16,10 @@ EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 ImportFormat = Literal["recto", "openai", "chatgpt", "claude", "librechat", "llm"]
 IMPORT_FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
 Outcome = Literal["added", "extended", "unchanged", "kept apart", "empty"]
-"""`unchanged`: the store has it already. `empty`: there is no message in it, so it was passed over.
-`kept apart`: stored under new ids, beside another that has its ids."""
+"""`unchanged`: already in the store. `empty`: skipped, because it has no messages. `kept apart`: stored under new ids,
+because another conversation has its ids."""
 Tell = Callable[[int, int], object]
-"""Called with how much is done, and of how much."""
+"""Called with the amount done and the total."""
 Place = str | Path
 
 
@@ -27,39 +27,35 @@ class ExportOptions(TypedDict, total=False):
     format: ExportFormat
     """json (the default), markdown or html."""
     everything: bool
-    """All conversations."""
 
 
 class ImportOptions(TypedDict, total=False):
     format: ImportFormat | None
-    """What the file is, where it does not tell itself."""
     as_new: bool
-    """Stores those under new ids whose ids others have."""
+    """Use new ids for conversations whose ids are taken."""
     progress: Tell | None
 
 
 class IncomingConversation(Struct, frozen=True):
-    """A conversation with everything that it owns. `items` may be read once."""
+    """A conversation with everything that it owns. `items` can be iterated once."""
 
     conversation: "Conversation"
     items: "Iterable[StoredItem]"
     place: str
-    """Where it is in its file, for people."""
     position: int = 0
-    """How much of the file is read when it comes."""
+    """Progress through the file, out of the source's `size`."""
     is_complete: bool = False
-    """With its records: it is stored as it is or not at all. Of other programs only the messages are known, and a later
+    """With its records: stored as it is or not at all. From other programs only the messages are known, and a later
     export of the same conversation adds to it."""
     notes: tuple[str, ...] = ()
-    """What could not be brought along."""
 
 
 class ConversationSource(Protocol):
-    """A file with conversations. Each call of `conversations` reads it from its beginning."""
+    """A file with conversations. Each call of `conversations` reads it from the beginning."""
 
     name: ImportFormat
     size: int
-    """What `position` counts up to."""
+    """The maximum of `position`."""
 
     def conversations(self) -> Generator[IncomingConversation, None, None]: ...
 
@@ -69,7 +65,6 @@ class ImportedConversation(Struct, frozen=True):
     title: str
     outcome: Outcome
     messages: int
-    """How many were stored."""
     notes: tuple[str, ...] = ()
 
 
@@ -82,5 +77,4 @@ class ImportReport(Struct, frozen=True):
 
     @property
     def messages(self) -> int:
-        """How many were stored."""
         return sum(each.messages for each in self.conversations)
