@@ -68,7 +68,7 @@ def test_a_model_that_takes_no_images_gets_a_line_in_its_place_and_the_user_a_no
     reply = at.conversation().ask("What is this?", attachments=[picture])
     content = body(at, reply.request_id)["messages"][-1]["content"]
     assert content == "[boat.png is attached, but this model cannot read images.]What is this?"
-    assert any("takes no images: boat.png is not sent" in note for note in reply.notes)
+    assert any("does not accept images: boat.png is not sent" in note for note in reply.notes)
 
 
 def test_text_files_are_read_by_every_model_and_pdfs_by_those_that_take_files(
@@ -121,7 +121,7 @@ def test_the_name_of_an_attachment_cannot_break_its_line(desk: Open, script: Scr
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (None, "a message is a text or a list of blocks, not None"),
+        (None, "a message must be text or a list of blocks, not None"),
         ([{"type": "text"}], "cannot hold {'type': 'text'}"),
         ([Text(7)], "must be a text, not 7"),  # type: ignore[arg-type]
         ([Thinking("hm")], "a thinking block"),
@@ -236,7 +236,7 @@ def test_a_result_for_another_call_is_refused_and_nothing_is_stored(desk: Open, 
     rain = ToolResult("w1", "", "rain")
     for given, why in (
         ([ToolResult("other", "", "rain")], "no tool call 'other' waits"),
-        ([rain, ToolResult("w1", "", "sun")], "a tool call has one result"),
+        ([rain, ToolResult("w1", "", "sun")], "a tool call has only one result"),
     ):
         with pytest.raises(Invalid, match=why):
             talk.ask(given, tools=[WEATHER])

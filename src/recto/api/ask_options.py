@@ -1,4 +1,4 @@
-"""Ask options and the reply: what a call may ask for besides its message, and what it gets back."""
+"""Ask options and the reply: the options of a call, and its result."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence, Set
@@ -33,7 +33,7 @@ from recto.window.window import Window
 
 
 class Reply(Struct, frozen=True):
-    """The answer to one message, with what is known about it."""
+    """The answer to one message, with details."""
 
     text: str
     message: Message
@@ -41,15 +41,15 @@ class Reply(Struct, frozen=True):
     request_id: str
     notes: tuple[str, ...] = ()
     asked: Message | None = None
-    """The message that it answers, with the documents that it names."""
+    """The message that it answers, with the documents that the message names."""
     pending_calls: tuple[ToolCall, ...] = ()
     """Tool calls that the caller runs: the next message carries their results as ToolResult blocks."""
     quotes: tuple[Quote, ...] = ()
-    """What notes say about the message."""
+    """Quotes from notes about the message."""
     branched: Branched | None = None
-    """Where this message or its reply left the conversation's path, because another client had gone on with it."""
+    """Where this message or its reply left the conversation's path, because another client had continued it."""
     cost: float | None = None
-    """US dollars for all replies of the turn, those that only called tools included; None where a price is unknown."""
+    """US dollars for all replies of the turn, including those that only called tools; None if a price is unknown."""
 
     @property
     def references(self) -> tuple[DocumentReference, ...]:
@@ -63,7 +63,7 @@ class Reply(Struct, frozen=True):
 
 
 async def reply_of(events: AsyncGenerator[Event, None]) -> Reply:
-    """What the events of a turn come to."""
+    """Collects the events of a turn into its reply."""
     last: Replied | None = None
     pending: tuple[ToolCall, ...] = ()
     asked: Message | None = None
@@ -101,7 +101,7 @@ Attachment = str | Path | Image | File
 
 
 class AskOptions(TypedDict, total=False):
-    """What one call may ask for besides its message; the rest follows conversation, agent and settings."""
+    """The options of one call; the rest follows conversation, agent and settings."""
 
     model: str | None
     strategy: str | None
@@ -115,11 +115,11 @@ class AskOptions(TypedDict, total=False):
     tools: Sequence[Tool]
     """Tools that the caller runs: `Reply.pending_calls` has their calls, and the next message takes the results."""
     attachments: Sequence[Attachment]
-    """Images and files that go with the message: paths, or blocks."""
+    """Images and files for the message: paths, or blocks."""
 
 
 def call_options(**given: Unpack[AskOptions]) -> CallOptions:
-    """Invalid names an option that there is not, or a value that it cannot have."""
+    """Raises Invalid for an unknown option or an invalid value."""
     if unknown := sorted(given.keys() - AskOptions.__annotations__.keys()):
         raise Invalid(f"there is no option {unknown[0]}; there are: {', '.join(AskOptions.__annotations__)}")
     if (strategy := given.get("strategy")) is not None:
@@ -206,8 +206,8 @@ async def with_attachments(given: Given, attachments: Sequence[Attachment]) -> G
 
 
 def named_agent(given: Given) -> tuple[str, Given]:
-    """The agent that the first word of a message may name (`@reviewer`), and the message without it; an empty name
-    where it names none."""
+    """The agent that the first word of a message names (`@reviewer`), and the message without it; an empty name if
+    there is none."""
     if not isinstance(given, str | bytes) or given[:1] not in ("@", b"@"):
         return "", given
     text = given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else given
