@@ -1,8 +1,7 @@
 """SummaryInput: everything that a cut newly covers, in the forms that a summariser needs.
 
-What was loaded for the window is at hand. Of what is older, as much is read as one compaction has time for; the next
-one reads on.
-"""
+Messages loaded for the window are at hand. Of older ones, a compaction reads as much as it has time for; the next one
+continues."""
 
 import asyncio
 import math
@@ -35,18 +34,18 @@ from recto.window.count import SUMMARY
 from recto.window.plan import Cut
 from recto.window.window import summary_entry
 
-# How many characters one compaction reads: about half a second of work. A budget of work, not of time, so that the same
-# conversation gives the same window on every machine.
+# The number of characters that one compaction reads: about half a second of work. A budget of work, not of time, so
+# that the same conversation gives the same window on every machine.
 MOST_READ = 100_000
-# A first summary also reads the beginning, which has the task and its conditions, and places all over the rest, so that
-# it tells something of every period. The newest messages get what is left: the chat goes on from them.
+# A first summary also reads the beginning, which has the task and its conditions, and places all over the rest, to
+# cover every period. The newest messages get what is left: the chat continues from them.
 OLDEST_SHARE, SPREAD_SHARE, PLACES = 1 / 6, 1 / 3, 8
-# At least this share is for messages that are not loaded, so that all are read in the end.
+# At least this share is for messages that are not loaded, so that all are read eventually.
 UNLOADED_SHARE = 1 / 4
 PAGE = 64
-# Of one message, how many characters a summariser is given at most, and how many are read where sentences are chosen.
+# The most characters of one message that a summariser gets, and the most that are read for choosing sentences.
 MOST_OF_ONE, MOST_CHOSEN_FROM = 500_000, 120_000
-# The topic is that of so many messages before the current one, and of so many characters of each.
+# The topic is that of the latest messages before the current one: how many, and how many characters of each.
 LATEST, MOST_ASKED = 6, 2000
 _DATE_SIGNS = "0123456789–-"
 
@@ -64,7 +63,7 @@ class UnreadMessages(Struct):
         return sum(each.length for each in self.ranges)
 
     async def read(self, characters: int, *, spread: bool) -> list[Message]:
-        """About so many characters of them in order of time: the newest, and with `spread` the oldest and places in
+        """About this many characters of them in order of time: the newest, and with `spread` the oldest and places in
         between. `ranges` keeps the rest."""
         self._found = {}
         left = characters
@@ -124,7 +123,7 @@ class SummaryInput:
     messages: tuple[Message, ...]
     """The covered messages that are loaded, oldest first; after `read`, all that were read."""
     unread: UnreadMessages
-    """All others that no summary has read; after `read`, what the next compaction reads."""
+    """All others that no summary has read; after `read`, those left for the next compaction."""
     told_up_to: int
     """The number of the last message that the previous Compaction covers."""
     entries: tuple[Counted, ...] | None
@@ -132,16 +131,16 @@ class SummaryInput:
     tokens: int
     """Its tokens in the window."""
     covered: int
-    """How many messages there are to read: the newly covered ones, and those that no summary has read."""
+    """The number of messages to read: the newly covered ones, and those that no summary has read."""
     archived: int
-    """How many messages are archived after the cut."""
+    """The number of messages archived after the cut."""
     answering: int = 0
-    """The number of the message that is answered, if it is before some that are covered: it stays in the window as it
-    is, and the entries hold it."""
+    """The number of the message that is answered, if covered messages follow it: it stays verbatim in the window, and
+    the entries hold it."""
     work_before: str = ""
-    """The whole work log so far, where the previous summary has a part of it."""
+    """The whole work log so far, if the previous summary has only a part of it."""
     beside: tuple[str, ...] = ()
-    """What else a summary may draw on: instructions, messages that are still sent."""
+    """Other text that a summary may draw on: instructions, messages that are still sent."""
     set_aside: tuple[str, ...] = ()
     """What earlier Compactions of the path set aside."""
     contents: tuple[str, ...] = ()
@@ -149,15 +148,15 @@ class SummaryInput:
     topic: Topic = field(default_factory=dict)
     """Of the latest messages."""
     seen: int = 0
-    """How many messages were given to a summariser."""
+    """The number of messages given to a summariser."""
     density: float = field(init=False)
-    """Tokens for each character of the covered part and the previous summary."""
+    """Tokens per character of the covered part and the previous summary."""
     _facts: CoveredMessages | None = None
     _extraction: Extraction | None = None
     _work: tuple[int, WorkLog | None] | None = None
-    """The work log after so many messages."""
+    """The work log, with the number of messages it was made from."""
     _late: frozenset[int] = frozenset()
-    """The numbers of messages that are older than the previous summary, and read only now."""
+    """The numbers of messages older than the previous summary that are read only now."""
 
     def __post_init__(self) -> None:
         former = sum(len(text) + 1 for text in (self.before.summary, *self.before.ledger) if text)
@@ -191,7 +190,7 @@ class SummaryInput:
             await asyncio.to_thread(self._facts.add, found)
 
     def _let_go(self, most: int) -> None:
-        """Where even the loaded messages are too many, only the newest are at hand; the others count as not loaded."""
+        """If there are too many loaded messages, keeps only the newest; the others count as not loaded."""
         if self.size <= most:
             return
         kept, size = len(self.messages), 0
@@ -214,7 +213,7 @@ class SummaryInput:
 
     @property
     def texts(self) -> list[str]:
-        """Everything as a transcript, oldest first; it says where messages are missing."""
+        """Everything as a transcript, oldest first, with gaps marked."""
         gaps = {each.first: each.length for each in self.unread.ranges}
         found = ["Older messages, which the earlier summary leaves out:"] if self._late else []
         day = None
@@ -230,7 +229,7 @@ class SummaryInput:
     async def extract(self, most: int, keep: str = "") -> str:
         if self._extraction is None:
             log, told = self.work_log, split_returned(split_work_log(self.former)[1])[0]
-            # beside chosen sentences there is no ledger
+            # there is no ledger with chosen sentences
             former = "\n".join(filter(None, (told, *(each.spoken for each in ledger_items(self.before.ledger)))))
             self._extraction = Extraction(self._said(has_log=log is not None), self.count, former, log, keep)
         return await asyncio.to_thread(self._extraction.within, most)
@@ -247,7 +246,7 @@ class SummaryInput:
 
     @property
     def days(self) -> tuple[str, str]:
-        """When the first and the last of the messages were said; empty where that is not known."""
+        """The days of the first and the last message; empty if unknown."""
         days = [str(day) for message in self.messages if (day := day_of(message.time))]
         return (days[0], days[-1]) if days else ("", "")
 
@@ -264,7 +263,7 @@ class SummaryInput:
 
     @property
     def work_log(self) -> WorkLog | None:
-        """What an agent was asked and did, where tools were used; it goes on from the former one."""
+        """What an agent was asked and did, if tools were used; it continues the former log."""
         if self._work is None or self._work[0] != len(self.messages):
             told = [message for message in self.messages if message.said not in self._late]
             late = [message for message in self.messages if message.said in self._late]
@@ -283,7 +282,7 @@ class SummaryInput:
 
 
 def sampled(text: str, most: int = MOST_CHOSEN_FROM) -> str:
-    """As much of a text as there is time to read: all, or places all over it."""
+    """As much of a text as there is time to read: all, or samples from all over it."""
     if len(text) <= most:
         return text
     share = most // PLACES
@@ -292,7 +291,7 @@ def sampled(text: str, most: int = MOST_CHOSEN_FROM) -> str:
 
 
 def _in_part(message: Message) -> Message:
-    """A message without most of its longest texts: their length alone must not decide how long a compaction takes."""
+    """A message with its longest texts cut: their length alone must not decide how long a compaction takes."""
     if not any(len(getattr(block, "text", "")) > MOST_OF_ONE for block in message.blocks):
         return message
     blocks = tuple(
@@ -305,7 +304,7 @@ def _in_part(message: Message) -> Message:
 def summary_input(
     planned: PlannedRequest, cut: Cut, unread: UnreadMessages, instructions: str, set_aside: tuple[str, ...] = ()
 ) -> SummaryInput:
-    """What a cut newly covers. `instructions`: what the summariser has read besides the conversation."""
+    """The newly covered part of a cut. `instructions`: other text that the summariser has read."""
     loaded, view = planned.loaded, planned.loaded.view
     covered, stays = view.split(cut.last)
     sent, untold = unsummarized(view, cut), view.compaction.unsummarized if view.compaction else ()
@@ -332,21 +331,21 @@ def summary_input(
 
 
 def _topic(planned: PlannedRequest, cut: Cut) -> Topic:
-    """What the message that is answered and the latest ones before it are about."""
+    """The topic of the current user message and the latest ones before it."""
     current, (covered, stays) = planned.current.message, planned.loaded.view.split(cut.last)
     latest = [message for message in (*covered, *stays) if message.id != current.id and message.role != "tool"]
     return find_topic(current.text[:MOST_ASKED], [message.text[:MOST_ASKED] for message in latest[-LATEST:]])
 
 
 def unsummarized(view: View, cut: Cut) -> tuple[str, ...]:
-    """The lifted messages that no summary tells: the one that is answered, and those that once were."""
+    """The lifted messages that no summary includes: the one that is answered, and those that once were."""
     before = view.compaction.unsummarized if view.compaction else ()
     newly = {message.id for message in view.split(cut.last)[0]} & {view.current}
     return tuple(id for id in cut.lifted if id in before or id in newly)
 
 
 def instructions_text(preamble: Preamble) -> str:
-    """What the summariser has read besides the conversation: a summary may draw on it."""
+    """The instructions that the summariser reads too: a summary may draw on them."""
     return "\n".join([*(tool.text for tool, _ in preamble.tools), preamble.instructed.text]).replace("\\n", " ")
 
 
@@ -370,7 +369,7 @@ def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counte
 
 
 def _recalls(message: Message) -> bool:
-    """Whether it holds recalled messages, which are not summarised again: a transcript leaves them out."""
+    """True if it holds recalled messages: a transcript leaves them out, since they are already summarised."""
     return any(result.name == RECALL for result in message.results)
 
 

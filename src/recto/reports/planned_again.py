@@ -1,8 +1,7 @@
 """What-if: a past turn, or a whole conversation, planned with another strategy, window, model or setting.
 
-No model is asked and nothing is stored. `Simulation` plans; this file finds what is to be planned again, and puts what
-comes of it beside what was recorded.
-"""
+No model is called and nothing is stored. `Simulation` plans; this file finds the turns and compares the results with
+the records."""
 
 import asyncio
 from collections.abc import Iterator
@@ -45,7 +44,7 @@ class AnsweredTurn(Struct, frozen=True):
     """A turn up to one of its requests."""
 
     said: tuple[Message, ...]
-    """The message of the user, then the rounds of tool calls before the request."""
+    """The user message, then the rounds of tool calls before the request."""
     reply: Message | None
     request: str | None
 
@@ -55,7 +54,7 @@ class AnsweredTurn(Struct, frozen=True):
 
 
 def find_past_turn(store: Store, named: Message) -> AnsweredTurn:
-    """The turn that a reply, or a message of the user, belongs to."""
+    """The turn that a reply, or a user message, belongs to."""
     if named.compaction:
         raise Invalid("this message is a compaction: name a reply, or the message that it answers", id=named.id)
     try:
@@ -112,8 +111,8 @@ async def plan_again(engine: Engine, session: ChatSession, named: Message, chang
 
 
 async def _go_to(past: AnsweredTurn, simulation: Simulation, store: Store | None) -> None:
-    """Up to the request: on what was stored before its turn, or with the store on what is planned again from the first
-    message."""
+    """Advances to the request, based on what was stored before its turn, or with `store` by planning everything from
+    the first message."""
     if store is None:
         await simulation.begin_at(past.current)
     else:
@@ -129,7 +128,7 @@ async def _go_to(past: AnsweredTurn, simulation: Simulation, store: Store | None
 async def _options(
     engine: Engine, session: ChatSession, changes: PlanChanges, was: RequestAccount, reply: Message | None
 ) -> CallOptions:
-    """What is not changed is as the record says, as far as it says it."""
+    """The options of the record, with the changes applied."""
     asked = (was.parameters or {}).get("max_tokens") if changes.model is None else None
     options = CallOptions(
         model=changes.model or was.model or (reply.model if reply else None),

@@ -1,7 +1,6 @@
-"""Strategies played over the stored turns of a conversation, side by side: tokens, cost, cache, compactions, loss.
+"""Strategies simulated over the stored turns of a conversation, side by side: tokens, cost, cache, compactions, loss.
 
-No model is asked and nothing is stored: `Simulation` plans each request, and the replies are those that were given.
-"""
+No model is called and nothing is stored: `Simulation` plans each request, with the original replies."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,7 +36,7 @@ STANDS_IN = "chosen sentences stand in for summaries that a model would write"
 
 @dataclass(slots=True)
 class SimulatedPath:
-    """What one strategy has come to so far."""
+    """The results of one strategy so far."""
 
     name: str
     simulation: Simulation
@@ -85,7 +84,7 @@ async def compare_strategies(
     strategies: Collection[str],
     progress: Progress | None = None,
 ) -> StrategyComparison:
-    """Over the path of one conversation. `progress` takes how many requests are planned, and of how many."""
+    """Over the path of one conversation. `progress` takes the number of planned requests, and the total."""
     changes = checked_changes(changes)
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:
@@ -119,7 +118,7 @@ async def compare_strategies(
 
 
 async def _play(runs: Sequence[SimulatedPath], path: Sequence[Message], progress: Progress | None) -> None:
-    """Message by message, one strategy after the other: they look up the same in the archive."""
+    """Message by message, one strategy after the other, because they search the archive for the same."""
     done, total = 0, len(runs) * sum(message.role == "assistant" for message in path)
     for message in path:
         for run in runs:
@@ -134,7 +133,7 @@ async def _play(runs: Sequence[SimulatedPath], path: Sequence[Message], progress
 def _recorded(
     store: Store, conversation: str, statements: Sequence[KeyStatement], path: Sequence[Message]
 ) -> StrategyResult:
-    """What the records of the path say."""
+    """The results in the records of the path."""
     beside = [each for each in store.records.sent(conversation) if each.purpose != "reply"]
     blocks: Blocks = []
     made, block = 0, None
@@ -154,7 +153,7 @@ def _recorded(
 
 
 def _sum(costs: Iterable[float | None]) -> float | None:
-    """None where one is not known."""
+    """None if one is unknown."""
     total: float = 0
     for cost in costs:
         if cost is None:
@@ -164,7 +163,7 @@ def _sum(costs: Iterable[float | None]) -> float | None:
 
 
 def _usage(planned: SimulatedRequest, reply: Message) -> Usage:
-    """What a provider would report: where it has a price for writing to its cache, what is marked is written."""
+    """The usage that a provider would report. If writing to its cache has a price, marked parts are written."""
     total, prices = planned.planned.window.total, planned.planned.context.model.prices
     read = planned.repeated if planned.repeated >= LEAST_CACHED else 0
     writes = prices is not None and prices.cache_write is not None and planned.stable >= LEAST_CACHED
@@ -181,7 +180,8 @@ def _statements_in(path: Sequence[Message]) -> list[KeyStatement]:
 
 
 def _statements_kept(blocks: Blocks, statements: Sequence[KeyStatement], path: Sequence[Message]) -> tuple[int, float]:
-    """How many statements the last window tells, and the mean share of those stated so far that a window tells."""
+    """The number of statements in the last window, and the mean share of statements so far that each window
+    contains."""
     from recto.summary.verification import lost_statements
 
     numbers = {message.id: message.said for message in path}
