@@ -129,7 +129,7 @@ class Engine:
                 wanted = () if await is_waiting(self.store, session) else None
 
     async def _walk(self, turn: Turn, emit: Emit, foreground: ForegroundTurn) -> None:
-        """Runs to the last reply, with one pass for each round of tool calls."""
+        """One pass for each round of tool calls, to the last reply."""
         session, steps = turn.session, 0
         # a run's own limit spans all of its turns
         most = session.run.steps_left if session.run else self.settings.tools.step_limit
@@ -201,7 +201,7 @@ class Engine:
             await emit(Noticed(f"{why.message.rstrip('.')}: making the window smaller"))
 
     async def _plan(self, turn: Turn, emit: Emit) -> PlannedRequest:
-        """The plan, after a compaction if needed, filled with recalled messages."""
+        """After a compaction if needed, filled with recalled messages."""
         session, planned, is_stored = turn.session, await turn.next_plan(), True
         if planned.needs_compaction:
             compaction = self._compaction(turn, planned, can_ask=turn.approvals.can_ask)
@@ -228,7 +228,7 @@ class Engine:
             exchange.planned, exchange.request = smaller.planned, smaller.request
 
     async def draft(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> PlannedRequest:
-        """What would be sent for this message now; nothing is sent, stored or changed, and no model is called."""
+        """What would be sent now; nothing is sent, stored or changed, and no model is called."""
         message = Message(DRAFT, "user", user_message(given, may_be_empty=True).blocks, parent=session.head)
         with FOREGROUND.begin():
             turn = await self.turns.prepare(await self.turns.new(session, message, options, is_draft=True))
@@ -254,7 +254,7 @@ class Engine:
             session.apply(loaded={})
 
     def warm_up(self, session: ChatSession) -> None:
-        """Loads in the background what the next message will need: the model, its tokenizer, the latest messages."""
+        """In the background: the model, its tokenizer, the latest messages."""
         self._warming.begin(self._warm_up(session))
 
     async def _warm_up(self, session: ChatSession) -> None:
@@ -272,8 +272,8 @@ class Engine:
         return CompactionWork(self.models, turn, planned, can_ask=can_ask, ahead=self.summaries_ahead)
 
     def after_reply(self, exchange: Exchange) -> None:
-        """Starts background work while the user reads and types: after the last reply of a turn, lines about long
-        documents, and the summary of an approaching compaction."""
+        """Starts background work after the last reply of a turn: lines about long documents, and the summary of an
+        approaching compaction."""
         self.message_index.wake()
         self.checkpoints.wake()
         turn = exchange.turn

@@ -122,7 +122,7 @@ def test_the_name_of_an_attachment_cannot_break_its_line(desk: Open, script: Scr
     ("given", "why"),
     [
         (None, "a message must be text or a list of blocks, not None"),
-        ([{"type": "text"}], "cannot hold {'type': 'text'}"),
+        ([{"type": "text"}], "cannot contain {'type': 'text'}"),
         ([Text(7)], "must be a text, not 7"),  # type: ignore[arg-type]
         ([Thinking("hm")], "a thinking block"),
         ([Text("  ")], "the message is empty"),

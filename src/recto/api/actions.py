@@ -1,11 +1,11 @@
 """The table of actions: what a user can do with a conversation, its window, its sources, and the memory.
 
 An action names the method of a desk or a talk: the command line builds its commands and slash commands from this table,
-and a page can build its menus. A new action is one entry, and if its result has a new shape, one drawing function in
-each door (`cli/drawing/results.py`). An action that a door handles itself (asking first, streaming, a bar) has no
-`method` here: the door has a function of that name.
+and a page can build its menus. A new action is one entry, and if its result has a new shape, one drawing function per
+door (`cli/drawing/results.py`). An action without `method` (asking first, streaming, a bar) has a function of its own
+in each door.
 
-Knows no door. Methods and results are names, so that reading the table imports nothing."""
+Methods and results are names, so that reading the table imports nothing."""
 
 from collections.abc import Callable, Iterator
 from operator import attrgetter
@@ -23,16 +23,15 @@ from recto.store.fact import FACT_KINDS
 from recto.transfer.report import EXPORT_FORMATS
 
 Target = Literal["conversation", "next", "message", "named", "option", "session", "desk"]
-"""The object of an action: a conversation (the latest unless one is named), that or a new one, a message of one, a
-conversation that the method itself takes by name, one by an option, that or an agent by options, or nothing."""
+"""A conversation (the latest unless one is named), that or a new one, a message of one, a conversation that the method
+itself takes by name, one by an option, that or an agent by options, or nothing."""
 Door = Literal["command", "slash", "page"]
 FOLLOWS_SETTINGS = "default"
-"""The value that makes a conversation follow agent, model and settings again."""
+"""Makes a conversation follow agent, model and settings again."""
 
 
 class Argument(Struct, frozen=True):
     name: str
-    """The method's parameter."""
     help: str = ""
     option: tuple[str, ...] = ()
     """The option of a command; without one the argument is positional."""
@@ -43,15 +42,12 @@ class Argument(Struct, frozen=True):
     default: str | int | None = None
     metavar: str = ""
     takes: Literal["one", "words", "several"] = "one"
-    """`words` are joined into one text."""
 
 
 class Slash(Struct, frozen=True):
-    """How an action is typed in the chat."""
-
     help: str
     usage: str = ""
-    """The arguments; capitals are values that the user chooses."""
+    """Capitals are values that the user chooses."""
     arguments: tuple[str, ...] = ("",)
     """For the examples, one each."""
     words: tuple[str, ...] = ()
@@ -60,7 +56,7 @@ class Slash(Struct, frozen=True):
 
 class Action(Struct, frozen=True):
     name: str
-    """The command: its group and its name. The last word is its slash command."""
+    """The group and the name; the last word is the slash command."""
     method: str = ""
     """`talk.pin`, `desk.rename`; empty if each door has its own function."""
     target: Target = "conversation"
@@ -69,12 +65,10 @@ class Action(Struct, frozen=True):
     """The first paragraph says what it does."""
     example: str = ""
     shown: str = ""
-    """How its result is drawn."""
     said: str = ""
-    """A sentence about the result, with its fields in braces."""
+    """Has fields of the result in braces."""
     opens_vault: bool = False
     fixed: dict[str, Any] = {}
-    """Arguments that are always the same."""
     slash: Slash | None = None
 
     @property
@@ -93,7 +87,7 @@ class Action(Struct, frozen=True):
         return {door for door, offers in doors.items() if offers}
 
     def typed(self, words: str) -> dict[str, Any]:
-        """The arguments typed after its slash command; the last one takes the rest."""
+        """The last argument takes the rest of what was typed."""
         names = ["message"] * (self.target == "message") + [each.name for each in self.arguments]
         parts = words.split(maxsplit=len(names) - 1) if names else []
         numbers = [each.name for each in self.arguments if each.kind == "number"]
@@ -104,7 +98,6 @@ class Action(Struct, frozen=True):
         return given | {each: int(given[each]) for each in numbers}
 
     def perform(self, desk: Any, talk: Any, given: dict[str, Any]) -> "Done":
-        """Calls the method; the asynchronous door awaits its result."""
         own = {argument.name: given[argument.name] for argument in self.arguments} | self.fixed
         named = {"message": ("message",), "named": ("conversation",)}.get(self.target, ())
         done = Done(self, desk, talk, given)
@@ -113,8 +106,6 @@ class Action(Struct, frozen=True):
 
 
 class Done(Struct):
-    """A completed action, with its arguments and result."""
-
     action: Action
     desk: Any
     talk: Any
@@ -122,7 +113,7 @@ class Done(Struct):
     result: Any = None
 
     def sentence(self, message: Message | None, shortened: Callable[[str], str]) -> str:
-        """A sentence that reports the action; `message` is its object."""
+        """`message` is the object of the action."""
         fields = self.given | {"talk": self.talk.name}
         if isinstance(self.result, Compaction):
             fields["compaction"] = block_in_words(self.result)
@@ -558,5 +549,4 @@ BY_NAME = {action.name: action for action in ACTIONS}
 
 
 def offered(door: Door, group: str | None = None) -> Iterator[Action]:
-    """The actions of a door, in the order of the table."""
     return (each for each in ACTIONS if door in each.doors and group in (None, each.group))

@@ -38,8 +38,6 @@ MOST_DAYS = 36_500
 
 
 class ArgumentRule(Struct, frozen=True):
-    """A description of an argument, and its check."""
-
     words: str
     accepts: Callable[[Any], bool]
 
@@ -155,11 +153,11 @@ RULES: dict[str, ArgumentRule] = {
 """By the name of the argument, or by `method.argument`."""
 _MESSAGES = ("given", "attachments", "messages", "prepared", "reply")
 CHECKED_ELSEWHERE = ("self", *_MESSAGES, "changes", "options", "value", "work", "wanted", "within")
-"""Messages, replies, attachments, options, changes and JSON values, which have their own checks."""
+"""These have their own checks."""
 
 
 def checked_door(door: T) -> T:
-    """A class decorator: public methods check their arguments."""
+    """Public methods check their arguments."""
     for name, function in list(vars(door).items()):
         if inspect.isfunction(function) and not name.startswith("_"):
             setattr(door, name, checked(function))
@@ -167,7 +165,7 @@ def checked_door(door: T) -> T:
 
 
 def checked(function: F) -> F:
-    """A decorator: the function checks its arguments first."""
+    """Returns the function with checks."""
     # at the first call: reading all signatures would slow down the start of every command
     read_signature = cache(lambda: inspect.signature(function))
 

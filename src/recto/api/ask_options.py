@@ -33,19 +33,17 @@ from recto.window.window import Window
 
 
 class Reply(Struct, frozen=True):
-    """The answer to one message, with details."""
-
     text: str
     message: Message
     window: Window
     request_id: str
     notes: tuple[str, ...] = ()
     asked: Message | None = None
-    """The message that it answers, with the documents that the message names."""
+    """With the documents that the message names."""
     pending_calls: tuple[ToolCall, ...] = ()
-    """Tool calls that the caller runs: the next message carries their results as ToolResult blocks."""
+    """The caller runs these: the next message carries their results as ToolResult blocks."""
     quotes: tuple[Quote, ...] = ()
-    """Quotes from notes about the message."""
+    """From notes."""
     branched: Branched | None = None
     """Where this message or its reply left the conversation's path, because another client had continued it."""
     cost: float | None = None
@@ -53,7 +51,7 @@ class Reply(Struct, frozen=True):
 
     @property
     def references(self) -> tuple[DocumentReference, ...]:
-        """The documents of question and reply, each once."""
+        """Those of question and reply, each once."""
         return unique_references((*(self.asked.references if self.asked else ()), *self.message.references))
 
     @property
@@ -63,7 +61,6 @@ class Reply(Struct, frozen=True):
 
 
 async def reply_of(events: AsyncGenerator[Event, None]) -> Reply:
-    """Collects the events of a turn into its reply."""
     last: Replied | None = None
     pending: tuple[ToolCall, ...] = ()
     asked: Message | None = None
@@ -97,11 +94,10 @@ async def reply_of(events: AsyncGenerator[Event, None]) -> Reply:
 
 
 Attachment = str | Path | Image | File
-"""A path, or a block."""
 
 
 class AskOptions(TypedDict, total=False):
-    """The options of one call; the rest follows conversation, agent and settings."""
+    """Options of one call; the rest follows conversation, agent and settings."""
 
     model: str | None
     strategy: str | None
@@ -113,9 +109,9 @@ class AskOptions(TypedDict, total=False):
     reasoning_effort: Effort | None
     tool_choice: ToolChoice | NamedTool | None
     tools: Sequence[Tool]
-    """Tools that the caller runs: `Reply.pending_calls` has their calls, and the next message takes the results."""
+    """Run by the caller: `Reply.pending_calls` has their calls, and the next message takes the results."""
     attachments: Sequence[Attachment]
-    """Images and files for the message: paths, or blocks."""
+    """Paths, or blocks."""
 
 
 def call_options(**given: Unpack[AskOptions]) -> CallOptions:

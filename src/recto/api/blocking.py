@@ -37,7 +37,7 @@ def _read(name: str, member: object) -> property:
 
 
 def _called(method: FunctionType) -> Callable[..., Any]:
-    """Calls the asynchronous method with the same arguments and waits for its result."""
+    """Waits for the result of the asynchronous method."""
     gives_items = inspect.isasyncgenfunction(inspect.unwrap(method))
 
     @wraps(method)
@@ -55,7 +55,7 @@ def _called(method: FunctionType) -> Callable[..., Any]:
 
 
 def _documented(method: FunctionType) -> str | None:
-    """The docstring with the names of the options, which the signature does not show."""
+    """Adds the names of the options, which the signature does not show."""
     options = next((given for each in method.__annotations__.values() for given in _options(each)), None)
     if options is None:
         return method.__doc__

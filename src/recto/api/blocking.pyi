@@ -317,14 +317,13 @@ class Desk:
     def use(self, *, vault: str | Path | None = None, model: str | None = None) -> None:
         """Sets another vault or model for conversations that begin from now on. Stored ones keep theirs."""
     def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> Talk:
-        """The conversation with this id, number (`#3`) or title, or a new one, which is stored with its first
-        message."""
+        """By id, number (`#3`) or title; by default a new one, which is stored with its first message."""
     def latest(self, *, unsent: bool = False) -> Talk | None:
-        """The most recently used conversation. Skips those that never sent anything, because their first message
-        failed, unless `unsent`."""
+        """The most recently used one. Unless `unsent`, skips conversations whose first message failed before anything
+        was sent."""
     def talk_with(self, message: str, conversation: str | None = None) -> Talk:
-        """The conversation of a message, given by the message's id, or by its number (`#57`) in `conversation` or in
-        the latest one."""
+        """The conversation of a message: by the message's id, or by its number (`#57`) in `conversation` or in the
+        latest one."""
     def rename(self, conversation: str, title: str) -> Conversation: ...
     def hide(self, conversation: str) -> Conversation:
         """Hides a conversation: it is no longer listed, but still searched."""

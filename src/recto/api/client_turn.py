@@ -41,30 +41,27 @@ SHOWN = 80
 
 
 class ExtendedPath(Struct, frozen=True):
-    """The result of storing a client's list of messages."""
-
     stored: int
     """The number of new messages."""
     branched: bool = False
-    """The new messages left the conversation's path."""
+    """The messages left the conversation's path."""
     notes: tuple[str, ...] = ()
     """Which messages were reworded, and which the client no longer sends."""
     messages: tuple[str, ...] = ()
-    """The ids of the new messages."""
 
 
 # -- the client's messages
 
 
 async def extend_path(engine: Engine, session: ChatSession, given: Sequence[Entry]) -> ExtendedPath:
-    """Stores a client's new messages, below those on the path to the session's head."""
+    """Stores new messages below those on the path to the session's head."""
     entries = await kept_entries(engine, given)
     adding = partial(add_to_path, engine.store, session, entries, chain_links(entries))
     return await engine.store.do(adding)
 
 
 async def kept_entries(engine: Engine, given: Sequence[Entry]) -> list[Entry]:
-    """The entries with images and files stored, and their bytes."""
+    """Moves the data of images and files to the store."""
     kept = [(entry, await stored_blocks(engine.store, entry.blocks)) for entry in given]
     return [entry if blocks is entry.blocks else replace(entry, blocks=blocks) for entry, blocks in kept]
 
@@ -136,7 +133,6 @@ def _extend(
 
 
 def _last_said(store: Store, head: str | None) -> str | None:
-    """The last message of the path to a head, compactions aside."""
     while head and (message := store.tree.message(head)).compaction:
         head = message.parent
     return head
@@ -165,7 +161,7 @@ def _child(store: Store, conversation: str, parent: str | None, link: ChainLink)
 
 
 def _history_length(given: Sequence[Entry]) -> int:
-    """The number of leading messages of unknown, earlier times: up to the last reply."""
+    """How many leading messages are from an unknown, earlier time: up to the last reply."""
     return max((number for number, entry in enumerate(given, 1) if entry.role == "assistant"), default=0)
 
 
@@ -176,7 +172,7 @@ def _status(given: Sequence[Entry], number: int) -> Status:
 
 
 def _notes(given: Sequence[Entry], path: Sequence[Message], found: Continuation) -> Iterator[str]:
-    """Notes on reworded messages, and on those no longer sent."""
+    """On reworded messages, and on those no longer sent."""
     for at, place in found.reworded:
         said = "".join(getattr(block, "text", "") for block in given[at].blocks)
         parts = (f"“{clean(part[:SHOWN])[0]}”" for part in differing_parts(path[place].text, said))
@@ -187,7 +183,6 @@ def _notes(given: Sequence[Entry], path: Sequence[Message], found: Continuation)
 
 
 def differing_parts(one: str, other: str) -> tuple[str, str]:
-    """Two texts without their common beginning and end."""
     first = _common(one, other)
     last = _common(one[first:][::-1], other[first:][::-1])
     return one[first : len(one) - last], other[first : len(other) - last]
@@ -204,7 +199,6 @@ def _common(one: str, other: str) -> int:
 async def prepare_turn(
     engine: Engine, session: ChatSession, given: TurnStart, emit: Emit, options: CallOptions
 ) -> Exchange:
-    """Takes the message all the way to the recorded request."""
     turn = await engine.start(session, given, emit, options, can_ask=False)
     if turn is None:
         raise Invalid("there is nothing to answer")
@@ -215,8 +209,6 @@ async def prepare_turn(
 
 
 class GivenReply:
-    """A provider whose reply is already there."""
-
     def __init__(self, provider: Provider, parts: Sequence[ReplyPart]) -> None:
         self.name, self.format = provider.name, provider.format
         self._provider, self._parts = provider, parts
@@ -239,22 +231,20 @@ class GivenReply:
 
 
 class ClientTurn(Struct):
-    """A recorded request that waits for its reply."""
+    """Waits for its reply."""
 
     turn: Turn
     planned: PlannedRequest
     request: Request
     approvals: Approvals
     head: str | None
-    """The message that the reply follows."""
     is_answered: bool = False
 
 
 async def answer_turn(
     engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider, emit: Emit
 ) -> None:
-    """Stores the reply to a prepared request, read from `provider`. If the session has moved on, the reply is on a
-    branch."""
+    """Reads the reply from `provider`. If the session has moved on, the reply is on a branch."""
     if waiting.is_answered:
         raise Invalid("the reply to this request is recorded already", id=waiting.request.id)
     waiting.is_answered = True
@@ -268,7 +258,7 @@ async def answer_turn(
 
 
 class PreparedRequest(Struct, frozen=True):
-    """The request to send, as the provider's API takes it. It is recorded; pass the reply to `talk.record`."""
+    """As the provider's API takes it. It is recorded; pass the reply to `talk.record`."""
 
     request_id: str
     messages: list[Json]
@@ -276,7 +266,6 @@ class PreparedRequest(Struct, frozen=True):
     system: Json
     """For Anthropic, whose API takes it apart from the messages; None for OpenAI."""
     window: Window
-    """The sections of the window, with reasons."""
     notes: tuple[str, ...]
     turn: ClientTurn
 
@@ -292,23 +281,22 @@ class PreparedRequest(Struct, frozen=True):
 
     @property
     def archived(self) -> int:
-        """The number of earlier messages that are not sent verbatim."""
+        """How many earlier messages are not sent verbatim."""
         block = self.turn.planned.loaded.view.compaction
         return block.messages_archived if block else 0
 
 
 class PrepareOptions(AskOptions, total=False):
-    """Options of one request; `tools` are those that the caller runs."""
+    """`tools` are those that the caller runs."""
 
     system: str | None
     """Instructions in place of those of agent and settings, and of given system messages."""
     summarizer: Summarizer | None
-    """An asynchronous function that writes summaries from the messages of a summary request."""
+    """An asynchronous function from the messages of a summary request to the summary."""
 
 
 def read_given(messages: Sequence[Json]) -> tuple[str | None, list[Entry]]:
-    """A client's messages as ours: the texts of leading instructions, and the other messages; results of one round are
-    joined."""
+    """The texts of leading instructions, and the other messages as ours; results of one round are joined."""
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise Invalid(f"messages must be a list, not {shown(messages)}", argument="messages")
     read = client_format_of(messages).read_messages(messages)

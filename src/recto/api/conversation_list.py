@@ -1,7 +1,7 @@
 """The list of conversations, read without SQLAlchemy, whose import takes twice as long as everything else here.
 
-Only for an ordinary store. Anything unusual (another schema, lost messages, an unwritable file) is left to
-StoreQueries, which handles and reports it."""
+Anything unusual (another schema, lost messages, an unwritable file) is left to StoreQueries, which handles and reports
+it."""
 
 import json
 import sqlite3

@@ -49,13 +49,13 @@ from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
 
-# Search hits from which conversations are collected: many may be in the same one.
+# Search hits to collect conversations from: many may be in the same one.
 HITS_LOOKED_AT = 100
 
 
 class TalkOptions(TypedDict, total=False):
     agent: str
-    """The agent of a new conversation (default: `default`)."""
+    """Of a new conversation (default: `default`)."""
     settings: dict[str, Any] | None
     """Context settings by key, kept with the conversation."""
     as_left: bool
@@ -111,8 +111,7 @@ class AsyncDesk:
     # -- conversations
 
     async def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> AsyncTalk:
-        """The conversation with this id, number (`#3`) or title, or a new one, which is stored with its first
-        message."""
+        """By id, number (`#3`) or title; by default a new one, which is stored with its first message."""
         if id is None:
             agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
@@ -125,8 +124,8 @@ class AsyncDesk:
         return talk
 
     async def latest(self, *, unsent: bool = False) -> AsyncTalk | None:
-        """The most recently used conversation. Skips those that never sent anything, because their first message
-        failed, unless `unsent`."""
+        """The most recently used one. Unless `unsent`, skips conversations whose first message failed before anything
+        was sent."""
         found = await self.store.do(self.store.tree.latest, unsent=unsent)
         return await self._talk(found) if found else None
 
@@ -136,8 +135,8 @@ class AsyncDesk:
         return AsyncTalk(self.engine, session, self._reader, conversation.number)
 
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
-        """The conversation of a message, given by the message's id, or by its number (`#57`) in `conversation` or in
-        the latest one."""
+        """The conversation of a message: by the message's id, or by its number (`#57`) in `conversation` or in the
+        latest one."""
         return await self._talk((await self.store.do(self._reader.message, message, conversation))[0])
 
     @in_store
@@ -441,7 +440,7 @@ def _new_session(engine: Engine, vault: Vault | None, agent: str, model: str = "
 
 
 def _stored_session(engine: Engine, settings: configuration.Settings, conversation: Conversation) -> ChatSession:
-    """A session at the head of a stored conversation, with its own settings unless options name a model or vault."""
+    """At the head of a stored conversation, with its own settings unless options name a model or vault."""
     details, agent = conversation.details, conversation.agent
     model = _named_model(settings) or str(details.get("model") or "")
     if not model and settings is not engine.settings and settings.origin("model") != "default":

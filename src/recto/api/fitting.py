@@ -47,10 +47,8 @@ STANDS_IN = WrittenSummary("…", made_by="extractive")
 
 
 class FittedMessages(Struct, frozen=True):
-    """The messages to send, and what was left out or changed."""
-
     messages: list[Json]
-    """The messages kept are the objects given."""
+    """Those kept are the given objects."""
     tools: list[Json]
     tokens: int
     """Of messages, tools and `system` together."""
@@ -59,11 +57,11 @@ class FittedMessages(Struct, frozen=True):
     because: str
     """Why messages were left out, or that everything fits."""
     left_out: list[Json] = []
-    """Messages given that are not in `messages`, in order."""
+    """In order."""
     shortened: list[Json] = []
-    """Messages given that are in `messages` with only their beginning and end."""
+    """In `messages` with only their beginning and end."""
     summary: str = ""
-    """The text in place of what is left out."""
+    """In place of what is left out."""
     exact: bool = True
     """False if the token count is an estimate."""
 
@@ -125,9 +123,9 @@ class Fitting:
     tools: list[Json]
     system: Json
     messages: list[Message] = field(init=False)
-    """Those after the leading instructions."""
+    """Without the leading instructions."""
     first: int = field(init=False)
-    """The number of leading instructions."""
+    """How many leading instructions there are."""
     counts: list[Count] = field(init=False)
     budget: Budget = field(init=False)
     block: Compaction | None = None
@@ -219,7 +217,7 @@ class Fitting:
         return True
 
     def _last_results(self, view: View) -> dict[str, int]:
-        """Tokens of each tool result of the last round."""
+        """Of the last round."""
         found: dict[str, int] = {}
         for message in reversed(view.rounds):
             if message.role != "tool":
@@ -243,7 +241,7 @@ class Fitting:
             self._shorten(key, most)
 
     def _shorten(self, key: str, most: int) -> None:
-        """Keeps the beginning and end of a message or result that is larger than its room."""
+        """Keeps the beginning and end."""
         id, _, call = key.partition("/")
         at, message = int(id), self.messages[int(id)]
         whole = self.counts[at].tokens
@@ -262,7 +260,6 @@ class Fitting:
     # -- what replaces them
 
     def _tell(self) -> None:
-        """The summary, within its room."""
         if self.block is None or not self.block.summary or self.block.summary != STANDS_IN.text:
             self._summary = self._count_summary() if self.block else ZERO
             return
@@ -317,7 +314,7 @@ class Fitting:
         )
 
     def _sent(self, at: int) -> Json:
-        """The message as given, except for texts that do not fit."""
+        """As given, except for texts that do not fit."""
         message = self.given[self.first + at]
         for key, text in self.excerpts.items():
             id, _, call = key.partition("/")
@@ -327,7 +324,7 @@ class Fitting:
 
 
 def _read(format: ClientFormat, given: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Each message as ours, with its index as its id. Unreadable ones become text, since only their size matters."""
+    """Indexes become ids. Unreadable messages become text, since only their size matters."""
     try:
         read = format.read_messages(given)
     except Invalid:
@@ -358,7 +355,7 @@ def _with_excerpt(block: Block, call: str, text: str) -> Block:
 
 
 def _as_much_as_is_read(messages: Sequence[Message]) -> list[Message]:
-    """All messages, or the beginning, which has the task, and the newest, from which the chat continues."""
+    """The beginning, which has the task, and the newest, from which the chat continues."""
     sizes = [len(message.text) + sum(len(result.text) for result in message.results) for message in messages]
     if sum(sizes) <= MOST_READ:
         return list(messages)

@@ -1,7 +1,7 @@
 """GoalRun: drives a conversation toward a goal, turn after turn, until it is done, blocked, or out of steps or money.
 
-Every turn is an ordinary one (`Engine.send`): this only decides whether another follows, and what it says. The state of
-a run is read from the messages of the path, so it can continue after Ctrl-C, a crash or a refusal."""
+Every turn is an ordinary one (`Engine.send`): this only decides whether another follows, and what it says. A run's
+state is read from the messages of the path, so it can continue after Ctrl-C, a crash or a refusal."""
 
 import asyncio
 import math
@@ -44,8 +44,7 @@ Send = Callable[[str, Emit], Awaitable[None]]
 async def check_can_run(
     engine: Engine, session: ChatSession, options: CallOptions, max_cost: float | None
 ) -> list[Noticed]:
-    """Raises Invalid if agent mode cannot work, before anything is stored; returns notes on limits that cannot be
-    enforced."""
+    """Raises Invalid if agent mode cannot work, and notes limits that cannot be enforced, before anything is stored."""
     if options.tools:
         raise Invalid("a run cannot use the caller's tools: their calls would end it", option="tools")
     resolved = await engine.turns.resolve(session, options)
@@ -70,7 +69,7 @@ def new_run(goal: str, max_steps: int | None, max_cost: float | None) -> TaskRun
 
 
 def continued(stored: StoredRun | None, name: str, max_steps: int | None, max_cost: float | None) -> TaskRun:
-    """The run to continue, with other limits if given. What it has used so far counts."""
+    """What the run has used so far counts toward the limits."""
     if stored is None:
         raise Invalid(f'there is no run in {name}: `recto agent run "GOAL"` starts one')
     run = stored.run
@@ -85,8 +84,8 @@ def continued(stored: StoredRun | None, name: str, max_steps: int | None, max_co
 
 @contextmanager
 def run_lock(engine: Engine, conversation: str, name: str) -> Iterator[None]:
-    """One run at a time in a conversation, across processes, and across machines if the store is on a server. The lock
-    ends with its process."""
+    """One run at a time in a conversation, across processes, and machines that share a server's store. The lock ends
+    with its process."""
     going_on = Invalid(f"a run is going on in {name}, here or in another process: wait for it, or stop it there")
     path = make_private_folder(engine.home / RUNS_FOLDER) / conversation
     with os.fdopen(private(str(path), os.O_CREAT | os.O_RDWR), "r+b") as file:
@@ -116,7 +115,6 @@ class GoalRun:
         self._began = time.monotonic()
 
     async def go(self, emit: Emit) -> None:
-        """Runs the turns, and reports the result."""
         session, run, failed = self._session, self._run, None
         message = _first_message(run)
         run.end("running", "")
@@ -161,7 +159,6 @@ class GoalRun:
             message = NOT_OVER.format(open=_open_in_words(run))
 
     def _store_end(self) -> None:
-        """Adds the outcome of the run to its last message."""
         tree, run, head = self._engine.store.tree, self._run, self._session.head
         for message in tree.page(head, most=PAGE) if head else ():
             entry = run_entry(message)
@@ -197,7 +194,7 @@ class GoalRun:
         )
 
     def _files(self, began: str) -> Iterator[FileUse]:
-        """Files named by calls, with their current state on disk if they are in the project or the vault."""
+        """Those named by calls, with their current state if they are in the project or the vault."""
         vault, start = self._session.vault, datetime.fromisoformat(began).timestamp() if began else math.inf
         folders = [self._session.project or self._engine.folder, *([vault.root] if vault else [])]
         for each in self._run.files.values():
@@ -206,8 +203,7 @@ class GoalRun:
 
 
 def _modified(path: str, folders: Sequence[Path]) -> float | None:
-    """When a file was last changed; None for one that is missing or elsewhere, and for a folder, whose time changes
-    with its files."""
+    """None for a file that is missing or elsewhere, and for a folder, whose time changes with its files."""
     for folder in folders:
         with suppress(OSError, ValueError):
             real = Path(os.path.realpath(folder / path))
@@ -218,7 +214,7 @@ def _modified(path: str, folders: Sequence[Path]) -> float | None:
 
 
 def _ended(run: TaskRun, idle: int) -> tuple[RunStatus, str] | None:
-    """How the run ended with its last turn; None if it continues."""
+    """None if the run continues."""
     plan = run.plan
     if plan.outcome == "blocked":
         return "blocked", plan.because or "the model gave no reason"

@@ -60,7 +60,7 @@ class Loop:
         return asyncio.run_coroutine_threadsafe(work, self._started()).result()
 
     def stream(self, events: AsyncGenerator[Event, None]) -> Generator[Event]:
-        """Events as they come. Leaving early (or Ctrl-C) stops the reply and keeps what arrived."""
+        """Leaving early (or Ctrl-C) stops the reply and keeps what arrived."""
         box: Box = queue.SimpleQueue()
         task = asyncio.run_coroutine_threadsafe(_pump(events, box), self._started())
         ended = False
@@ -79,7 +79,7 @@ class Loop:
                         left.settle()
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
-        """Items on demand, fetched in batches: a hop between threads costs more than reading an item."""
+        """Fetches items in batches: a hop between threads costs more than reading one."""
         while batch := self.run(_next_items(items)):
             yield from batch
 

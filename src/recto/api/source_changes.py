@@ -22,7 +22,7 @@ Change = Callable[[SourceOverrides, Source], SourceOverrides]
 
 
 class IncludeChange(Struct, frozen=True):
-    """An include mode that was written into an agent's file."""
+    """Was written into an agent's file."""
 
     name: str
     """As in commands: `rule:style`, `tool:github/create_issue`, `tool:github` for all tools of a server."""
@@ -32,7 +32,7 @@ class IncludeChange(Struct, frozen=True):
 
 
 class ApprovalChange(Struct, frozen=True):
-    """A tool, or a server, whose "always" was withdrawn."""
+    """Withdraws the "always" of a tool or server."""
 
     tool: str
     """A server, or `server/tool`."""
@@ -53,7 +53,7 @@ def remove(overrides: SourceOverrides, source: Source) -> SourceOverrides:
 
 
 class SourceChanges:
-    """For one session and its agent's current files. Nothing here stores a conversation: the talk does that first."""
+    """Uses the agent's current files. Nothing here stores a conversation: the talk does that first."""
 
     def __init__(self, engine: Engine, session: ChatSession, agent: Agent) -> None:
         self._engine, self._session, self._agent = engine, session, agent
@@ -67,7 +67,7 @@ class SourceChanges:
     # -- added and removed
 
     async def check(self, names: Sequence[str], change: Change) -> None:
-        """Raises the errors that any of these changes would raise, before anything is stored."""
+        """Raises the errors of the changes before anything is stored."""
         kinds = {SourceId.parse(name).kind for name in names}
         listing, overrides = await self.listing(*kinds), await self.overrides()
         for name in names:
@@ -79,8 +79,7 @@ class SourceChanges:
                 overrides = without
 
     async def apply(self, name: str, change: Change) -> SourceStatus:
-        """Stores one change. An added source whose file is gone can be removed too: it does not return with the
-        file."""
+        """An added source whose file is gone can be removed too: it does not return with the file."""
         try:
             status = find_source(await self.listing(SourceId.parse(name).kind), name)
         except NotFound:
@@ -98,7 +97,7 @@ class SourceChanges:
     # -- include modes
 
     async def set_include(self, name: str, mode: str) -> IncludeChange:
-        """Writes the mode into the agent's file. Raises NotFound for a source that the agent does not have."""
+        """Writes to the agent's file. Raises NotFound for a source that the agent does not have."""
         include = next((each for each in INCLUDES if each == mode), None)
         if include is None:
             raise Invalid(f"unknown mode {mode!r}: use {', '.join(INCLUDES[:-1])} or {INCLUDES[-1]}", mode=mode)
@@ -109,7 +108,7 @@ class SourceChanges:
         )
 
     async def _meant(self, name: str) -> SourceId | str:
-        """The source, or the server if all its tools are meant."""
+        """The server if all its tools are meant."""
         servers = {BUILT_IN_SERVER, *(each.name for each in self._agent.servers)}
         id, alone = SourceId.parse(name), name.partition(":")[2]
         if id.kind == "tool" and alone in servers:
@@ -119,8 +118,8 @@ class SourceChanges:
         return self._tool(id, alone, await self.listing("tool"))
 
     def _tool(self, id: SourceId, alone: str, listing: SourceList) -> SourceId:
-        """A tool of a server, also by the name that models use. An unreachable server may have any tool, and the
-        server's settings may name one that is not offered."""
+        """Also by the name that models use. An unreachable server may have any tool, and the server's settings may name
+        one that is not offered."""
         tools = {each.source.name: each.source.id for each in listing.items}
         if id.server == BUILT_IN_SERVER:
             ours = [SourceId(id.kind, each, BUILT_IN_SERVER) for each in BUILT_IN_TOOLS]
@@ -169,7 +168,7 @@ class SourceChanges:
 
 
 def _refuse(alone: str, known: Sequence[SourceId]) -> NoReturn:
-    """Raises NotFound, suggesting a similar tool: first one of the same name, on any server."""
+    """Suggests a similar tool: first one of the same name, on any server."""
     wanted = alone.rpartition("/")[2]
     by_name = {each.name: each for each in reversed(known)}
     near = get_close_matches(wanted, by_name, 1)

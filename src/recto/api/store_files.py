@@ -31,7 +31,6 @@ class AcceptedStore(Struct, frozen=True):
     was_lost: bool
     """True if messages were missing and are now accepted as lost."""
     messages: int
-    """The number of messages left."""
     aside: Path | None = None
     """Where an empty file was moved."""
 

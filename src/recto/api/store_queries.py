@@ -45,18 +45,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LAST, PREVIOUS = "last", "previous"
-"""The last two requests of the latest conversation."""
+"""Requests of the latest conversation."""
 
 
 class SentText(Struct, frozen=True):
-    """The text of a source as a request sent it, whatever its file contains today."""
+    """Independent of the source's current file."""
 
     pick: Pick
     text: str
 
 
 class SpentWithin(TypedDict, total=False):
-    """A filter for the requests to sum; by default all."""
+    """Filters the requests to sum; by default all."""
 
     conversation: str | int | None
     since: str | date | None
@@ -106,7 +106,7 @@ class StoreQueries:
         return home, message
 
     def playback(self, conversation: str | int | None = None) -> "Iterator[Event]":
-        """The events of a conversation (by default the latest), as in its turns."""
+        """As in the turns of a conversation (by default the latest)."""
         from recto.reports.playback import playback_events  # all events: only to play
 
         return playback_events(self._store, self.conversation(conversation).head)
@@ -233,7 +233,7 @@ class StoreQueries:
         return source_report(self._store, Agents(self._home, self._project), agent, since, progress)
 
     def reply_contexts(self, agent: str | None = None, since: str | None = None) -> "Iterator[ReplyContext | Altered]":
-        """The context data of every reply, oldest first; an error in place of an unreadable one."""
+        """Oldest first; an error in place of an unreadable one."""
         from recto.agents.agents import Agents  # as above
         from recto.reports.source_report import check_agent, reply_contexts
 
@@ -359,7 +359,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def message_by_number(store: Store, home: Conversation, head: str | None, number: int) -> Message:
-    """The message of this number on the path to `head`."""
+    """By its number on the path to `head`."""
     found = store.tree.numbered(head, [number]) if head else {}
     if number not in found:
         raise NotFound(f"conversation #{home.number} has no message #{number}", id=f"#{number}")

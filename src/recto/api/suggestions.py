@@ -62,8 +62,6 @@ class Suggestion(Struct, frozen=True):
 
 
 class Suggestions:
-    """A fixed list of suggestions."""
-
     def __init__(self, items: Sequence[Suggestion]) -> None:
         self._items = items
         self._fuzzy = Fuzzy([item.key for item in items])

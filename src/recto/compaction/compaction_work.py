@@ -62,12 +62,11 @@ from recto.window.window import too_large
 from recto.wire import loads
 
 Writers = tuple[list[TurnContext], list[str]]
-"""Models in the order in which they are asked, and the reasons why others are not."""
+"""Models in the order in which they are asked, and why others are not."""
 
 
 class CallerSummarizer:
-    """A provider whose replies come from a function, which takes the messages of the request and returns the
-    summary."""
+    """Takes summaries from the caller's function."""
 
     def __init__(self, summarizer: Summarizer, context: TurnContext) -> None:
         self.name, self.format = "caller", context.token_cache.format
@@ -109,17 +108,15 @@ class CompactionWork:
     builder: Models
     turn: Turn
     planned: PlannedRequest
-    """The turn to make room for; after `run`, the one to send."""
+    """After `run`, the one to send."""
     keep: str = ""
-    """What the summary must contain, in the user's words."""
+    """In the user's words, what the summary must contain."""
     is_requested: bool = False
-    """The user requested the compaction: no need to confirm it."""
+    """By the user: no need to confirm it."""
     can_ask: bool = True
-    """The user can be asked to confirm."""
     ahead: SummariesAhead | None = None
-    """Summaries being written ahead: if one is wanted now, it is awaited rather than requested twice."""
+    """If one that is being written is wanted now, it is awaited rather than requested twice."""
     block: Compaction | None = None
-    """The last Compaction that was made."""
     context: TurnContext = field(init=False)
     _is_kept: bool = False
     _is_stuck: bool = False
@@ -179,18 +176,18 @@ class CompactionWork:
 
     @property
     def _is_unwanted(self) -> bool:
-        """True if the user wants to confirm compactions, and cannot be asked or has just refused."""
+        """True if a user who confirms compactions cannot be asked or has just refused."""
         if not self.context.settings.confirm or self.is_requested or not self.context.compacts:
             return False
         return not self.can_ask or self.planned.window.total < self.session.declined * ASK_AGAIN
 
     async def _do_without(self) -> None:
-        """Without a compaction, only this request leaves out what does not fit."""
+        """Only this request leaves out what does not fit."""
         self.context = replace(self.context, compacts=False, budget=replace(self.context.budget, trigger=None))
         self.planned = await self.turn.plan(self.planned.loaded, self.context)
 
     async def _pass(self, emit: Emit) -> None:
-        """Makes one Compaction. Nothing is stored before it is complete."""
+        """Nothing is stored before the Compaction is complete."""
         cut, before = self._cut, self.planned.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
         await self._read_middle(cut, emit)
@@ -234,7 +231,7 @@ class CompactionWork:
         self.planned = await self.turn.plan(loaded, self.context)
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
-        """False if another process has stored a Compaction since this one was planned."""
+        """False if another process has stored a Compaction meanwhile."""
         return self.session.commit(self.store, lambda: self._append(block, before))
 
     def _append(self, block: Compaction, before: Compaction | None) -> tuple[bool, SessionChanges]:
@@ -247,7 +244,7 @@ class CompactionWork:
         return True, {**moved(placed), "declined": 0}
 
     async def preview(self) -> PlannedRequest:
-        """The turn after its cut, as far as it is known without calling a model."""
+        """The turn after its cut, as far as it is known without a model."""
         await self._plan_again()
         cut, before = self._cut, self.planned.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
@@ -313,7 +310,7 @@ class CompactionWork:
         return cut is not None and bool(cut.summary) and not self.is_requested and self._stores
 
     async def _plan_again(self) -> None:
-        """Plans again when a summary is due: old tool results shrink first, and a summary ahead may serve."""
+        """Old tool results shrink first, and a summary ahead may serve."""
         if not self._needs_summary or self.turn.is_squeezed:
             return
         at = (self.store, self.session.conversation)
@@ -334,7 +331,7 @@ class CompactionWork:
         return before.compaction_number if before else None
 
     async def _stop_useless(self) -> None:
-        """Stops a summary being written ahead if it would not serve, so that nobody waits for two."""
+        """Stops a summary ahead that would not serve, so that nobody waits for two."""
         id = self.session.conversation
         if self._needs_summary and self.ahead and self.ahead.is_running(id):
             last = await self.turn.store.do(find_running, self.store, id, self._number)
@@ -345,8 +342,7 @@ class CompactionWork:
                 self._ahead_problem = STOPPED if is_useless else self._ahead_problem
 
     async def write_ahead(self) -> None:
-        """Requests the summary of the next compaction, on the prefix of the last request. Its answer is stored with its
-        request; no block is made."""
+        """Uses the prefix of the last request. The answer is stored with its request; no block is made."""
         planned = self.planned
         at = (self.context.strategy, planned.loaded.view, planned.budget, planned.loaded.counts)
         plan = plan_ahead(*at, results=planned.loaded.all_results)
@@ -359,7 +355,7 @@ class CompactionWork:
     # -- the summary
 
     async def _read_middle(self, cut: Cut, emit: Emit) -> None:
-        """Has a model summarise the omitted part of the user's message, once, if models write summaries."""
+        """Has a model summarise the omitted part of the user's message, once."""
         message, most = self.planned.current.message, cut.excerpts.get(self.planned.current.message.id, 0)
         if not self._stores or not self.context.strategy.summarizes or message.id in self._condensed.summaries:
             return
@@ -404,8 +400,8 @@ class CompactionWork:
         )
 
     async def _writers(self) -> Writers:
-        """The summary model, if one is set and available, then the conversation's own model, if it can summarise. If
-        the caller sends the requests, only its own function."""
+        """The summary model, if set and available, then the conversation's own, if it can summarise. If the caller
+        sends the requests, only its function."""
         context, options, name = self.context, self.turn.options, self.context.settings.summary_model
         if options.summarizer is not None:
             provider = CallerSummarizer(options.summarizer, context)
@@ -422,7 +418,7 @@ class CompactionWork:
             return own, [f"{name} cannot write summaries: {why.message}", *notes]
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
-        """The user's own summary, with as much of the ledger as fits."""
+        """Adds as much of the ledger as fits."""
         archived = self.planned.loaded.archived(cut.last, cut.lifted)
         ledger = await fitting_ledger(self.planned.token_cache, text, block.ledger, archived, self._most(cut))
         return WrittenSummary(
@@ -442,7 +438,7 @@ class CompactionWork:
         return max(cut.summary or 0, self.context.budget.summary)
 
     async def _edited(self, text: str, cut: Cut) -> str:
-        """The user's summary, cut to the room of a summary."""
+        """Cut to the room of a summary."""
         most = self._most(cut)
         text = clean(text)[0].strip()
         archived = self.planned.loaded.archived(cut.last, cut.lifted)

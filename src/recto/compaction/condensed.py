@@ -31,9 +31,9 @@ from recto.window.request import Entry
 from recto.window.window import is_framelike
 
 MOST_TRIES = 8
-# The share of a condensed text for its beginning and for its end; the middle gets the rest.
+# For the beginning and for the end each; the middle gets the rest.
 END_SHARE = 0.25
-# With less room, in tokens, a middle says too little; beginning and end get all of it.
+# With less room, in tokens, there is no middle.
 SMALLEST_MIDDLE = 48
 # If the middle leaves at least this share of the room unused, the ends get it.
 WORTH_WIDENING = 0.05
@@ -41,7 +41,7 @@ WORTH_WIDENING = 0.05
 WORTH_ASKING = 160
 # People ask at the beginning or end of a long message, within about this many characters.
 ASKING_PART = 600
-# A question in the middle of a pasted text has its own paragraph, no longer than this.
+# A question in a pasted text has its own paragraph, no longer than this.
 OWN_PARAGRAPH = 300
 # The share of the middle for sentences that bear on the question, and the longest of them in characters.
 LED_SHARE, LONGEST_SENTENCE = 0.4, 400
@@ -52,7 +52,7 @@ PART = 1200
 
 
 class Division(Struct, frozen=True):
-    """A long text in three parts; the ends are sent verbatim."""
+    """The ends are sent verbatim."""
 
     beginning: str
     middle: str
@@ -71,8 +71,8 @@ def divide(text: str, size: int) -> Division:
 
 
 def question_in(text: str) -> str:
-    """The user's question in a long message: a paragraph in its middle that asks the reader, questions near its ends,
-    or else the text there."""
+    """In a long message: a paragraph in its middle that asks the reader, questions near its ends, or else the text
+    there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
     middle = sampled(text[ASKING_PART:-ASKING_PART])
     asked = [*_asked_within(middle), *filter(is_question, near)] or [*near[:1], *near[-1:]]
@@ -87,8 +87,8 @@ def _asked_within(text: str) -> list[str]:
 
 
 def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:
-    """Sentences of a text in order, within `limit` tokens: those that bear on the question, in at most `about` tokens,
-    then the most important others."""
+    """Within `limit` tokens: sentences that bear on the question, in at most `about` tokens, then the most important
+    others."""
     if limit <= 0:
         return ""
     text = sampled(text)
@@ -116,7 +116,7 @@ def _parts(text: str) -> list[PlainMessage]:
 
 
 def sentences_about(text: str, question: str, limit: int, count: CountTokens) -> list[str]:
-    """The sentences that share the rarest words with a question, with their context, in order, as many as fit."""
+    """The sentences that share the rarest words with a question, with their context, as many as fit."""
     wanted = _stems(question)
     found = sentences(text)
     shared = [_stems(sentence) & wanted for sentence in found]
@@ -151,19 +151,18 @@ class CondensedTexts(Struct):
     """The excerpts of successive cuts; the middle of a message is summarised once."""
 
     summaries: dict[str, WrittenSummary] = msgspec.field(default_factory=dict)
-    """Summaries of middles by message; empty if no model could write one."""
+    """Middles by message; empty if no model could write one."""
     notes: dict[str, None] = msgspec.field(default_factory=dict)
-    """Notes for the user on what was condensed, and by whom."""
+    """For the user: what was condensed, and by whom."""
 
     def add(self, message: Message, written: WrittenSummary) -> None:
-        """Keeps a model's summary of a middle, unless it consists of sentences: those are better chosen by the
-        question."""
+        """Keeps only a model's summary: sentences are better chosen by the question."""
         is_by_model = written.made_by == "model" and written.made is not None
         self.summaries[message.id] = written if is_by_model else WrittenSummary()
         self.notes |= {} if is_by_model else dict.fromkeys(written.notes)
 
     async def made(self, planned: PlannedRequest, cut: Cut, *, can_recall: bool) -> dict[str, str]:
-        """Excerpts in force that are still sent after the cut, and those that it asks for, each within its tokens."""
+        """Excerpts that are still sent after the cut, and those it asks for, each within its tokens."""
         view, current = planned.loaded.view, planned.current.message
         _, stays = view.split(cut.last)
         still = {message.id for message in stays} | {*cut.lifted, current.id}
@@ -191,7 +190,7 @@ class CondensedTexts(Struct):
 
 
 async def result_line(token_cache: TokenCache, messages: Sequence[Message], key: str) -> str:
-    """One line in place of an old tool result: what it was, its size, its title or outcome, and how to retrieve it."""
+    """In place of an old tool result: what it was, its size, its title or outcome, and how to retrieve it."""
     id, _, called = key.partition("/")
     message = next(message for message in messages if message.id == id)
     result = next(result for result in message.results if result.call_id == called)
@@ -219,8 +218,7 @@ _FIRST_LINES, _LONGEST_TITLE = 12, 80
 
 
 def telling_line(lines: Sequence[str], *, is_error: bool) -> tuple[str, str]:
-    """The most informative line of a result, quoted: the title of a note, else the last line, which is the outcome of a
-    program."""
+    """Quoted: the title of a note, else the last line, which is the outcome of a program."""
     if not lines:
         return "", ""
     title = "" if is_error else _title(lines)
@@ -245,7 +243,7 @@ def _title(lines: Sequence[str]) -> str:
 
 
 def middle_input(planned: PlannedRequest, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:
-    """The middle of the current user message, for a model to summarise; None if that is not worth a call."""
+    """None if the middle of the message is not worth a call."""
     message, tokens = planned.current.message, planned.current.own.tokens
     text = whole_text(message)
     parts = divided(text, most, lambda part: len(part) * tokens // max(1, len(text)))
@@ -266,19 +264,17 @@ def middle_input(planned: PlannedRequest, unread: UnreadMessages, most: int, ins
 
 
 class LongText(Struct, frozen=True):
-    """A text that does not fit, with its context."""
-
     text: str
     message: str
     question: str
-    """The user's question, which decides what is kept of the middle."""
+    """The user's, which decides what is kept of the middle."""
     summary: str = ""
-    """A model's summary of the middle."""
+    """A model's, of the middle."""
     can_recall: bool = False
-    """True if the model can search the original with the recall tool."""
+    """With the recall tool."""
 
     async def within(self, most: int, token_cache: TokenCache, call: str) -> str:
-        """The text, cut by its own token density, then counted."""
+        """Cut by the text's own token density, then counted."""
         overhead, whole = await _tokens(token_cache, ".", call), await _tokens(token_cache, self.text, call)
         density = (whole - overhead) / max(1, len(self.text))
         aim, middle = most, ""
@@ -293,7 +289,7 @@ class LongText(Struct, frozen=True):
         return self.text[: max(1, (most - overhead) // 4)]
 
     def condensed(self, limit: int, count: CountTokens, middle: str = "") -> tuple[str, str]:
-        """The condensed text, without a middle if there is no room for one, and its middle. A given middle is cut."""
+        """The text, without a middle if there is no room, and its middle. A given middle is cut."""
         if count(self.text) > limit and (parts := divided(self.text, limit, count)):
             around = (parts.beginning, parts.end, self._notice(parts), _RESUMED)
             room = limit - sum(count(line) + 1 for line in around)
@@ -316,7 +312,7 @@ class LongText(Struct, frozen=True):
     def _widened(
         self, parts: Division, middle: str, spare: int, limit: int, count: CountTokens
     ) -> tuple[Division, str]:
-        """The division with the middle's unused room given to the ends, whose content is then not repeated."""
+        """Gives the middle's unused room to the ends, and removes what they now contain from the middle."""
         if spare < limit * WORTH_WIDENING:
             return parts, middle
         more = int(parts.size * (limit * END_SHARE + spare * 0.4) / max(1, count(self.text)))
@@ -331,7 +327,7 @@ class LongText(Struct, frozen=True):
 
 
 def _harmless(middle: str) -> str:
-    """Escapes lines of a middle that look like its frame."""
+    """Escapes lines that look like the frame."""
     lines = middle.splitlines()
     return "\n".join(f"> {line}" if line.lstrip().startswith("[…") or is_framelike(line) else line for line in lines)
 
@@ -348,13 +344,13 @@ def divided(text: str, limit: int, count: CountTokens) -> Division | None:
 
 
 def middle_room(most: int) -> int:
-    """The room for a summary of the middle; 0 if asking a model is not worth it."""
+    """0 if asking a model is not worth it."""
     room = int((most * (1 - 2 * END_SHARE) - SMALLEST_MIDDLE) * (1 - LED_SHARE))
     return room if room >= WORTH_ASKING else 0
 
 
 def whole_text(message: Message, call: str = "") -> str:
-    """The text that an excerpt shortens: of the message, or of the result of one of its calls."""
+    """Of a message, or of the result of one of its calls."""
     if call:
         return "".join(result.text for result in message.results if result.call_id == call)
     texts = [block.text for block in message.blocks if isinstance(block, Text | File | ToolResult)]

@@ -39,7 +39,7 @@ class BlockRevision(Struct, frozen=True):
     head: str | None
 
     def clear(self) -> Revised:
-        """Covers everything without a summary; nothing of it is recalled, and pins end."""
+        """Nothing covered is recalled, and pins end."""
         head = self._head("there is nothing to clear: the conversation has no message yet")
         message = self.store.tree.message(head)
         before, after = self._sizes()
@@ -122,8 +122,8 @@ class BlockRevision(Struct, frozen=True):
         return self._append(replace(block, takes_back=blocks.index(former) if former else len(blocks)))
 
     def forked(self, left: str | None) -> Compaction | None:
-        """The Compaction to append after a fork to this head from `left`, to keep the pins and summaries that apply to
-        it in force; None if they already are.
+        """The Compaction to append after a fork to this head from `left`, to keep the pins and summaries that apply in
+        force; None if they already are.
 
         They come from the path that was left if it runs through here, else from the newest one that does."""
         tree, head = self.store.tree, self._head("")
@@ -154,7 +154,7 @@ class BlockRevision(Struct, frozen=True):
         return block if _effect(block) != _effect(force or NO_COMPACTION) else None
 
     def _up_to(self, depth: int, ids: Iterable[str]) -> tuple[str, ...]:
-        """Those of these messages that are up to this depth, each once."""
+        """Those up to this depth, each once."""
         unique = tuple(dict.fromkeys(ids))
         near = {message.id for message in self.store.tree.messages(unique) if message.depth <= depth}
         return tuple(id for id in unique if id in near)
@@ -203,7 +203,7 @@ class BlockRevision(Struct, frozen=True):
         return tuple(message.id for message in self.store.tree.messages(list(ids))) if ids else ()
 
     def _sizes(self) -> tuple[int, int]:
-        """Tokens of the last window, and of its part outside the conversation."""
+        """Of the last window, and of its part outside the conversation."""
         last = self.store.records.latest(self.conversation)
         sections = (self.store.records.record(last).account.sections if last else None) or ()
         fixed = sum(section.tokens for section in sections if section.name in ("system", "tools"))
@@ -216,13 +216,13 @@ class BlockRevision(Struct, frozen=True):
 
 
 def _effect(block: Compaction) -> tuple[object, ...]:
-    """The effect of a Compaction on the view."""
+    """How a Compaction changes the view."""
     told = block.last, block.summary, block.ledger, block.contents
     return *told, block.lifted, block.pinned, block.excerpts, cleared_at(block)
 
 
 def fork_to(store: Store, session: ChatSession, target: str | None) -> SessionChanges:
-    """Moves the head, with the pins and the summary that apply there. Runs inside a transaction."""
+    """Keeps the pins and the summary that apply there. Runs inside a transaction."""
     store.tree.move(session.conversation, target)
     head = target
     if target and (block := BlockRevision(store, session.conversation, target).forked(session.head)):
@@ -237,7 +237,7 @@ class Revisions:
         self._store, self._resolve = store, resolve
 
     async def undo(self, session: ChatSession) -> Message:
-        """Moves the head to before the last clear or user message, whichever is newer, and returns that."""
+        """Returns the last clear or user message, whichever is newer, after moving the head before it."""
         return await self._store.do(session.commit, self._store, lambda: self._undo(session))
 
     def _undo(self, session: ChatSession) -> tuple[Message, SessionChanges]:
@@ -258,7 +258,7 @@ class Revisions:
         await self._store.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
 
     async def return_to(self, session: ChatSession, head: str | None) -> None:
-        """Returns to the place before a fork that came to nothing; what applies there is already stored."""
+        """What applies there is already stored, because the fork came to nothing."""
 
         def step() -> tuple[None, SessionChanges]:
             self._store.tree.move(session.conversation, head)
@@ -267,11 +267,10 @@ class Revisions:
         await self._store.do(session.commit, self._store, step)
 
     async def clear(self, session: ChatSession) -> Compaction:
-        """Starts with an empty view. All messages stay in the store, in search and in show."""
+        """All messages stay in the store, in search and in show."""
         return await self._revise(session, BlockRevision.clear)
 
     async def pin(self, session: ChatSession, message: str) -> Compaction:
-        """Keeps the message in every window from now on."""
         return await self._revise(session, lambda revision: revision.pin(message))
 
     async def unpin(self, session: ChatSession, message: str) -> Compaction:
@@ -282,7 +281,7 @@ class Revisions:
         return await self._revise(session, BlockRevision.uncompact)
 
     async def edit_summary(self, session: ChatSession, text: str) -> Compaction:
-        """Replaces the summary in force; the old one stays in its own block."""
+        """The old summary stays in its own block."""
         resolved = await self._resolve(session)
         summary = clean(text)[0].strip()
         tokens = await resolved.token_cache.tokens_of(summary)
@@ -297,7 +296,7 @@ class Revisions:
         return await self._revise(session, lambda revision: revision.edit(summary, tokens))
 
     async def _revise(self, session: ChatSession, change: Callable[[BlockRevision], Revised]) -> Compaction:
-        """Reads, decides and writes in one transaction, because other processes may revise the same conversation."""
+        """In one transaction, because other processes may revise the same conversation."""
 
         def step() -> Revised:
             return change(BlockRevision(self._store, session.conversation, session.head))

@@ -32,20 +32,18 @@ STOPPED = f"a summary that was being {AHEAD} was stopped: waiting for it would h
 
 
 def summary_lease(conversation: str) -> str:
-    """The lease that a process holds while it summarises a conversation: others wait for it, or take over when it is
-    gone."""
+    """Held while a process summarises a conversation: others wait for it, or take over when it is gone."""
     return f"summary {conversation}"
 
 
 class SummaryAhead(Struct, frozen=True):
     last: str
-    """The last message that it covers."""
     answer: SideAnswer | None
     """None if it failed."""
 
 
 def is_due_soon(planned: PlannedRequest) -> bool:
-    """True if the next compaction is near enough to have a model write its summary ahead."""
+    """True if a model should write the next compaction's summary now."""
     size, context = planned.window.total, planned.context
     is_near = 0 < context.settings.prepare_at * planned.window.limit <= size
     has_writer = context.has_summary_writer
@@ -53,13 +51,12 @@ def is_due_soon(planned: PlannedRequest) -> bool:
 
 
 def _newest(store: Store, conversation: str) -> Record | None:
-    """The record of the newest request for a summary ahead."""
     request = store.records.latest(conversation, "ahead")
     return store.records.record(request) if request else None
 
 
 def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:
-    """The newest summary ahead, if it follows the Compaction in force and was not stopped."""
+    """None if it does not follow the Compaction in force, or was stopped."""
     record = _newest(store, conversation)
     if record is None or record.account.ahead is None or record.account.compaction != compaction:
         return None
@@ -74,15 +71,15 @@ def find_ahead(store: Store, conversation: str, compaction: int | None) -> Summa
 
 
 def find_running(store: Store, conversation: str, compaction: int | None) -> str | None:
-    """The last message covered by a summary ahead that is still being written."""
+    """The last message covered by a summary ahead in progress."""
     record = _newest(store, conversation)
     is_running = record and record.account.compaction == compaction and not record.outcome.get("finish")
     return record.account.ahead if record and is_running else None
 
 
 def ahead_problem(store: Store, conversation: str, head: str | None) -> str:
-    """Why the newest summary ahead cannot serve the next compaction; empty if there is none, if it was stopped, or if a
-    Compaction since has used it or explained why not."""
+    """Why the newest summary ahead cannot serve; empty if there is none, if it was stopped, or if a Compaction since
+    has used it or explained why not."""
     record = _newest(store, conversation)
     if record is None or head is None or record.outcome.get("finish") in (None, "stopped"):
         return ""
@@ -101,13 +98,12 @@ def ahead_problem(store: Store, conversation: str, head: str | None) -> str:
 
 
 def _settles(block: Compaction) -> bool:
-    """True if this block has used, reported or outdated every summary ahead from before it."""
+    """True if this block has used, reported or outdated all earlier summaries ahead."""
     return bool(block.checks.get("ahead")) or block.action == "clear" or any(AHEAD in note for note in block.notes)
 
 
 async def _load_writer() -> None:
-    """Imports the summary writer piece by piece between turns: its patterns take a fifth of a second to compile, which
-    would block the loop."""
+    """Piece by piece between turns: the patterns take a fifth of a second to compile, which would block the loop."""
 
     def load() -> None:
         pieces = iter_modules(import_module("recto.summary").__path__, "recto.summary.")
@@ -125,7 +121,7 @@ class SummariesAhead:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def begin(self, conversation: str, work: Coroutine[Any, Any, None]) -> None:
-        """Starts the work in the background, unless one is still running for this conversation."""
+        """Does nothing if one is still running for this conversation."""
         if conversation in self._tasks:
             work.close()
             return
@@ -160,7 +156,7 @@ class SummariesAhead:
             await asyncio.wait([task])
 
     def _task(self, conversation: str) -> asyncio.Task[None] | None:
-        """The task, unless it belongs to another loop: such a task cannot be awaited, and ends with its loop."""
+        """None if it belongs to another loop: such a task cannot be awaited, and ends with its loop."""
         task = self._tasks.get(conversation)
         return task if task and task.get_loop() is asyncio.get_running_loop() else None
 

@@ -63,8 +63,8 @@ class UnreadMessages(Struct):
         return sum(each.length for each in self.ranges)
 
     async def read(self, characters: int, *, spread: bool) -> list[Message]:
-        """About this many characters of them in order of time: the newest, and with `spread` the oldest and places in
-        between. `ranges` keeps the rest."""
+        """About this many characters in order of time: the newest, and with `spread` the oldest and places in between.
+        `ranges` keeps the rest."""
         self._found = {}
         left = characters
         if spread and self.ranges:
@@ -84,7 +84,7 @@ class UnreadMessages(Struct):
         return self.ranges[-1].last
 
     async def _forward(self, number: int, characters: int) -> int:
-        """Reads on from a number to the end of its range; returns how many characters were read."""
+        """Reads to the end of the number's range; returns how many characters were read."""
         used, last = 0, next((each.last for each in self.ranges if each.first <= number <= each.last), 0)
         while used < characters and number <= last:
             page = MessageRange(number, min(number + PAGE - 1, last))
@@ -98,7 +98,7 @@ class UnreadMessages(Struct):
             characters -= await self._take(MessageRange(max(first, last - PAGE + 1), last), characters, newest=True)
 
     async def _take(self, page: MessageRange, characters: int, *, newest: bool = False) -> int:
-        """Reads whole messages of a page until these characters are used up; returns how many were read."""
+        """Returns how many characters were read, in whole messages."""
         found = await self.store.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
         messages = [_in_part(message) for message in found]
         used, taken = 0, []
@@ -121,42 +121,42 @@ class SummaryInput:
     before: FormerSummary
     """The previous summary and its ledger."""
     messages: tuple[Message, ...]
-    """The covered messages that are loaded, oldest first; after `read`, all that were read."""
+    """Those that are loaded, oldest first; after `read`, all that were read."""
     unread: UnreadMessages
-    """All others that no summary has read; after `read`, those left for the next compaction."""
+    """Not read by any summary; after `read`, those left for the next compaction."""
     told_up_to: int
     """The number of the last message that the previous Compaction covers."""
     entries: tuple[Counted, ...] | None
-    """The covered part as the conversation's requests sent it; None if some of it is not loaded."""
+    """As the conversation's requests sent the covered part; None if some of it is not loaded."""
     tokens: int
     """Its tokens in the window."""
     covered: int
-    """The number of messages to read: the newly covered ones, and those that no summary has read."""
+    """How many messages to read: the newly covered ones, and those no summary has read."""
     archived: int
-    """The number of messages archived after the cut."""
+    """After the cut, in messages."""
     answering: int = 0
-    """The number of the message that is answered, if covered messages follow it: it stays verbatim in the window, and
-    the entries hold it."""
+    """The number of the message that is answered, if covered messages follow it: the window and the entries have it
+    verbatim."""
     work_before: str = ""
-    """The whole work log so far, if the previous summary has only a part of it."""
+    """The whole log, if the previous summary has only a part of it."""
     beside: tuple[str, ...] = ()
-    """Other text that a summary may draw on: instructions, messages that are still sent."""
+    """What else a summary may draw on: instructions, messages that are still sent."""
     set_aside: tuple[str, ...] = ()
-    """What earlier Compactions of the path set aside."""
+    """By earlier Compactions of the path."""
     contents: tuple[str, ...] = ()
-    """Its topics, as the previous Compaction lists them."""
+    """As the previous Compaction lists them."""
     topic: Topic = field(default_factory=dict)
     """Of the latest messages."""
     seen: int = 0
-    """The number of messages given to a summariser."""
+    """How many messages a summariser got."""
     density: float = field(init=False)
-    """Tokens per character of the covered part and the previous summary."""
+    """Tokens per character."""
     _facts: CoveredMessages | None = None
     _extraction: Extraction | None = None
     _work: tuple[int, WorkLog | None] | None = None
-    """The work log, with the number of messages it was made from."""
+    """With the number of messages it was made from."""
     _late: frozenset[int] = frozenset()
-    """The numbers of messages older than the previous summary that are read only now."""
+    """Messages older than the previous summary that are read only now, by number."""
 
     def __post_init__(self) -> None:
         former = sum(len(text) + 1 for text in (self.before.summary, *self.before.ledger) if text)
@@ -168,14 +168,13 @@ class SummaryInput:
         return self.before.summary
 
     async def gathered(self) -> CoveredMessages:
-        """The messages read so far, as evidence."""
         if self._facts is None:
             self._facts = CoveredMessages()
             await asyncio.to_thread(self._facts.add, self.messages)
         return self._facts
 
     async def read(self, most: int) -> None:
-        """Reads messages that are not loaded, about `most` characters together with those that are."""
+        """Reads about `most` characters, including the loaded messages."""
         if self.seen:
             return
         if self._facts is None:
@@ -190,7 +189,7 @@ class SummaryInput:
             await asyncio.to_thread(self._facts.add, found)
 
     def _let_go(self, most: int) -> None:
-        """If there are too many loaded messages, keeps only the newest; the others count as not loaded."""
+        """Keeps only the newest loaded messages; the others count as not loaded."""
         if self.size <= most:
             return
         kept, size = len(self.messages), 0
@@ -203,7 +202,7 @@ class SummaryInput:
 
     @property
     def size(self) -> int:
-        """Characters of the messages."""
+        """In characters."""
         return sum(len(transcribe(message)) for message in self.messages)
 
     @property
@@ -213,7 +212,7 @@ class SummaryInput:
 
     @property
     def texts(self) -> list[str]:
-        """Everything as a transcript, oldest first, with gaps marked."""
+        """A transcript, oldest first, with gaps marked."""
         gaps = {each.first: each.length for each in self.unread.ranges}
         found = ["Older messages, which the earlier summary leaves out:"] if self._late else []
         day = None
@@ -238,7 +237,7 @@ class SummaryInput:
         return truncate(self._said(has_log=False), most, self.count, split_returned(self.former)[0])
 
     async def returning(self, most: int) -> list[KeyStatement]:
-        """What was set aside and bears on the latest messages, within `most` tokens."""
+        """Those that bear on the latest messages, within `most` tokens."""
         if not self.set_aside:
             return []
         current = (await self.gathered()).since(self.before.statements)
@@ -246,12 +245,12 @@ class SummaryInput:
 
     @property
     def days(self) -> tuple[str, str]:
-        """The days of the first and the last message; empty if unknown."""
+        """Of the first and the last message; empty if unknown."""
         days = [str(day) for message in self.messages if (day := day_of(message.time))]
         return (days[0], days[-1]) if days else ("", "")
 
     def dates_meant(self) -> str:
-        """The dates that a summary may give for "tomorrow" and the like, and those of the messages themselves."""
+        """Those for "tomorrow" and the like, and those of the messages themselves."""
         found: set[str] = set()
         for message in self.messages:
             day = day_of(message.time)
@@ -263,7 +262,7 @@ class SummaryInput:
 
     @property
     def work_log(self) -> WorkLog | None:
-        """What an agent was asked and did, if tools were used; it continues the former log."""
+        """If tools were used; it continues the former log."""
         if self._work is None or self._work[0] != len(self.messages):
             told = [message for message in self.messages if message.said not in self._late]
             late = [message for message in self.messages if message.said in self._late]
@@ -277,12 +276,12 @@ class SummaryInput:
         return [replace(message, text=sampled(message.text)) for message in said]
 
     def count(self, text: str) -> int:
-        """An estimate by the token density of the covered part: exact counting may need a server and comes later."""
+        """Estimates by token density: exact counting may need a server and comes later."""
         return math.ceil(len(text) * self.density)
 
 
 def sampled(text: str, most: int = MOST_CHOSEN_FROM) -> str:
-    """As much of a text as there is time to read: all, or samples from all over it."""
+    """Samples from all over a text that takes too long to read."""
     if len(text) <= most:
         return text
     share = most // PLACES
@@ -291,7 +290,7 @@ def sampled(text: str, most: int = MOST_CHOSEN_FROM) -> str:
 
 
 def _in_part(message: Message) -> Message:
-    """A message with its longest texts cut: their length alone must not decide how long a compaction takes."""
+    """Cuts the longest texts: their length alone must not decide how long a compaction takes."""
     if not any(len(getattr(block, "text", "")) > MOST_OF_ONE for block in message.blocks):
         return message
     blocks = tuple(
@@ -304,7 +303,7 @@ def _in_part(message: Message) -> Message:
 def summary_input(
     planned: PlannedRequest, cut: Cut, unread: UnreadMessages, instructions: str, set_aside: tuple[str, ...] = ()
 ) -> SummaryInput:
-    """The newly covered part of a cut. `instructions`: other text that the summariser has read."""
+    """`instructions`: other text that the summariser has read."""
     loaded, view = planned.loaded, planned.loaded.view
     covered, stays = view.split(cut.last)
     sent, untold = unsummarized(view, cut), view.compaction.unsummarized if view.compaction else ()
@@ -331,7 +330,7 @@ def summary_input(
 
 
 def _topic(planned: PlannedRequest, cut: Cut) -> Topic:
-    """The topic of the current user message and the latest ones before it."""
+    """From the current user message and the latest ones before it."""
     current, (covered, stays) = planned.current.message, planned.loaded.view.split(cut.last)
     latest = [message for message in (*covered, *stays) if message.id != current.id and message.role != "tool"]
     return find_topic(current.text[:MOST_ASKED], [message.text[:MOST_ASKED] for message in latest[-LATEST:]])
@@ -345,7 +344,7 @@ def unsummarized(view: View, cut: Cut) -> tuple[str, ...]:
 
 
 def instructions_text(preamble: Preamble) -> str:
-    """The instructions that the summariser reads too: a summary may draw on them."""
+    """A summary may draw on them, since the summariser reads them too."""
     return "\n".join([*(tool.text for tool, _ in preamble.tools), preamble.instructed.text]).replace("\\n", " ")
 
 
@@ -359,7 +358,7 @@ def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
 
 
 def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counted, ...]:
-    """The covered part as earlier requests of this conversation sent it, so that the provider's cache serves it."""
+    """As earlier requests of this conversation sent it, so that the provider's cache serves it."""
     loaded, current = planned.loaded, planned.current
     entries = [*loaded.ahead, *([current.counted] if loaded.view.current_is_lifted else ())]
     for message in covered:
@@ -369,7 +368,7 @@ def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counte
 
 
 def _recalls(message: Message) -> bool:
-    """True if it holds recalled messages: a transcript leaves them out, since they are already summarised."""
+    """Transcripts leave recalled messages out, since they are already summarised."""
     return any(result.name == RECALL for result in message.results)
 
 
@@ -379,7 +378,7 @@ def _recalls(message: Message) -> bool:
 async def as_sent(
     token_cache: TokenCache, text: str, archived: int, lines: Sequence[str] = (), contents: Sequence[str] = ()
 ) -> int:
-    """Tokens of a summary in the conversation's window, with frame, ledger and contents."""
+    """In the conversation's window, with frame, ledger and contents."""
     written = WrittenSummary(text, ledger=tuple(lines), contents=tuple(contents))
     entry = summary_entry(next_block(None, written, messages_archived=archived))
     return (await token_cache.count([entry]))[0].count.tokens if entry else 0
@@ -388,7 +387,7 @@ async def as_sent(
 async def fitting_ledger(
     token_cache: TokenCache, text: str, lines: Sequence[str], archived: int, most: int
 ) -> tuple[str, ...]:
-    """As many of the latest ledger lines as fit beside a given summary."""
+    """As many of the latest lines as fit beside a given summary."""
     kept = list(lines)
     while kept and await as_sent(token_cache, text, archived, kept) > most:
         del kept[: max(1, len(kept) // 4)]

@@ -56,7 +56,7 @@ MOST_SLICES = 40
 LEAST_WANTED = 16
 # If sentences use less than this share of the room, more are chosen, in at most this many tries.
 USED, MOST_TRIES = 0.98, 8
-# If the longest answer has no room after the conversation's own prefix, one of this share of its length is requested.
+# If the longest answer has no room after the conversation's own prefix, a request for this share of it follows.
 SHORTER = 0.7
 # Below this many tokens the summary may use all of the room; the ledger gets what is left.
 WORTH_DIVIDING = 160
@@ -78,8 +78,7 @@ CHECKED_SHARE, POOR_SHARE = 0.5, 0.5
 SHORTENED = "the end of the summary was left out: with its marks it was too long"
 
 
-class NoSummary(Exception):
-    """An answer that is not worth keeping; the message says why."""
+class NoSummary(Exception): """An answer that is not worth keeping; the message says why."""
 
 
 class SummaryWriter(Struct):
@@ -87,14 +86,14 @@ class SummaryWriter(Struct):
     session: ChatSession
     source: SummaryInput
     writers: Sequence[TurnContext]
-    """The models to ask, in order; empty if no model can summarise."""
+    """In order; empty if no model can summarise."""
     most: int
-    """The room of summary and ledger as they are sent, in tokens."""
+    """For summary and ledger as they are sent, in tokens."""
     wanted: SummaryOptions
     message: str | None = None
     timeout_s: float = 300.0
     ready: SideAnswer | None = None
-    """An answer that was requested ahead, for the same messages."""
+    """Requested ahead, for the same messages."""
     notes: list[str] = field(default_factory=list)
     """Problems, for the user."""
     _parts: dict[str, SideAnswer] = field(default_factory=dict)
@@ -102,20 +101,20 @@ class SummaryWriter(Struct):
     _overflowed: bool = False
     _made_of: int = 1
     _ledger_room: int = 0
-    """The room that a model's summary should leave to the ledger."""
+    """To be left by a model's summary."""
     _log: str = ""
     """The work log that precedes a model's summary."""
     _returned: list[KeyStatement] = field(default_factory=list)
     _for_contents: int = 0
-    """Room for the contents, in tokens."""
+    """In tokens."""
     _poor: tuple[Checked, SideAnswer] | None = None
-    """An answer with too few statements; another is requested once."""
+    """Has too few statements; another is requested once."""
     _is_poor: bool = False
     """True if the summary has fewer than half of the statements it was checked for: the ledger may take all the
     remaining room."""
 
     async def run(self, emit: Emit) -> WrittenSummary:
-        """Writes the summary. Reports each request, and work that takes long."""
+        """Reports each request, and work that takes long."""
         try:
             written = await self._write(emit)
             if written.text and (written.set_aside or self.source.set_aside):
@@ -157,7 +156,7 @@ class SummaryWriter(Struct):
         self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, room), days=days, has_log=has_log)
 
     async def _shown(self, work: Coroutine[Any, Any, T], emit: Emit) -> T:
-        """Does the work, and reports progress about every half second."""
+        """Reports progress about every half second."""
         task = asyncio.create_task(work)
         try:
             while not (await asyncio.wait([task], timeout=PATIENCE_S))[0]:
@@ -187,7 +186,7 @@ class SummaryWriter(Struct):
         return answer
 
     async def _riding(self, writer: TurnContext, *, has_current: bool = False) -> tuple[SideCall | None, str]:
-        """The question that follows the conversation's own prefix, with the longest prompt that fits."""
+        """After the conversation's own prefix, with the longest prompt that fits."""
         source, because = self.source, "sums up the beginning of the conversation, on its own prefix"
         if source.entries is None or source.token_cache is not writer.token_cache:
             return None, ""
@@ -202,8 +201,8 @@ class SummaryWriter(Struct):
         return None, ""
 
     async def write_ahead(self, last: str, compaction: int | None) -> None:
-        """Requests the summary on the conversation's own prefix, if possible. The answer stays with its request until a
-        compaction takes it."""
+        """On the conversation's own prefix, if possible. The answer stays with its request until a compaction takes
+        it."""
         source, writer = self.source, self.writers[0] if self.writers else None
         # this runs after every turn, and `_open` takes a while
         if writer is None or source.entries is None or source.token_cache is not writer.token_cache:
@@ -215,8 +214,7 @@ class SummaryWriter(Struct):
             await call_model(ahead, self.store, self.session, None, self.timeout_s, purpose="ahead")
 
     async def _by_slices(self, writer: TurnContext, emit: Emit, *, shorter: bool) -> SideAnswer:
-        """Summarises a transcript of everything covered in as many calls as the model's window needs, and merges the
-        parts level by level."""
+        """Uses as many calls as the model's window needs, and merges the parts level by level."""
         instructions = Instructions(SUMMARIZER_INSTRUCTIONS)
         slices = _Slices(
             writer,
@@ -238,7 +236,7 @@ class SummaryWriter(Struct):
                 raise NoSummary("its window is too small to merge two summaries")
 
     async def _read(self, slices: "_Slices", texts: Sequence[str], asked: str, emit: Emit) -> list[SideAnswer]:
-        """A summary of every text; those that an earlier attempt has summarised are not sent again."""
+        """Texts that an earlier attempt has summarised are not sent again."""
         for place, text in enumerate(texts, 1):
             if text not in self._parts:
                 because = f"sums up part {place} of {len(texts)}, as a transcript"
@@ -276,8 +274,8 @@ class SummaryWriter(Struct):
         return SummaryRequested(question.tokens, question.context.budget.limit, question.context.model.name, part, of)
 
     async def _better(self, answer: SideAnswer) -> SideAnswer:
-        """The better of this answer and the previous one. If the first has too few statements, it is requested again
-        with the missing ones."""
+        """This answer or the previous one. If the first has too few statements, another with the missing ones is
+        requested."""
         checked = await self._figures(answer.text)
         if checked.is_poor and not self._poor:
             self._poor, self._was_ahead = (checked, answer), False
@@ -294,7 +292,7 @@ class SummaryWriter(Struct):
         return answer
 
     async def _figures(self, text: str) -> Checked:
-        """Which of the most needed statements with figures a model's summary contains."""
+        """Checks a model's summary for the most needed statements with figures."""
         covered, former = await self.source.gathered(), self.source.before.statements
         room = int((self.most - self._for_contents) * CHECKED_SHARE)
         try:
@@ -331,7 +329,7 @@ class SummaryWriter(Struct):
         return await self._checked(self._written(text, made_by if text else "discard"))
 
     async def _longest(self, make: Callable[[int], Awaitable[str]]) -> str:
-        """The longest result of `make` that fits, among a few tries with more or less room."""
+        """Tries `make` a few times with more or less room."""
         most, best = self.most, ""
         aim = most - self._beside
         for _ in range(MOST_TRIES):
@@ -372,7 +370,7 @@ class SummaryWriter(Struct):
     # -- what was set aside
 
     async def _bring_back(self, most: int) -> None:
-        """Chooses what returns, within its share of the room and within `most` tokens."""
+        """Within its share of the room and within `most` tokens."""
         source, self._for_contents = self.source, 0
         if self.most < WORTH_DIVIDING or not source.former:
             return
@@ -389,7 +387,7 @@ class SummaryWriter(Struct):
         return self.source.count(with_returned("", self._returned)) + self._for_contents
 
     async def _contents(self, written: WrittenSummary) -> tuple[str, ...]:
-        """The topics of all that is set aside, within the remaining room."""
+        """The topics of all that is set aside."""
         source = self.source
         aside = written.set_aside if source.contents else (*source.set_aside, *written.set_aside)
         limit = int(self.most * CONTENTS_SHARE)
@@ -446,8 +444,8 @@ class SummaryWriter(Struct):
         return await asyncio.to_thread(verify_summary, text, covered, former, beside, mark=not is_trusted)
 
     def _thinned(self, found: VerifiedSummary, most: int) -> str:
-        """The summary with sentences that contain no statement removed, from the last on, until half of the room is
-        free for missing statements. The work log before it and returned text after it stay."""
+        """Removes sentences that contain no statement, from the last on, until half of the room is free for missing
+        statements. The work log before and returned text after stay."""
         written, returned, behind = found.text.partition(RETURNED)
         begins = len(written) - len(split_work_log(written)[1]) if self._log else 0
         room = most - self.source.count(written[:begins])
@@ -476,7 +474,7 @@ class SummaryWriter(Struct):
 
 
 class _Slices(Struct, frozen=True):
-    """A model that reads a transcript in parts."""
+    """Reads a transcript in parts."""
 
     writer: TurnContext
     preamble: Preamble
@@ -490,7 +488,7 @@ class _Slices(Struct, frozen=True):
         return SideCall(self.writer, self.preamble, (), asked, because, self.tokens)
 
     async def runs(self, texts: Sequence[str], order: str) -> list[str]:
-        """The texts joined into parts; none if the prompt leaves no room."""
+        """Joins texts into parts; none if the prompt leaves no room."""
         empty = await self.question(order, "")
         room = self.writer.budget.limit - empty.tokens - (empty.parameters.max_tokens or 0)
         room = int(room * self.share) - 16
@@ -501,8 +499,8 @@ class _Slices(Struct, frozen=True):
         return ["\n".join(run) for run in group_by_size(fitting, tokens, room)]
 
     async def _fitting(self, text: str, room: int) -> list[str]:
-        """The text, halved until each part fits. Parts that are clearly too long are not counted: counting at every
-        step would take longer than reading."""
+        """Halves the text until each part fits. Parts that are clearly too long are not counted: counting at every step
+        would take longer than reading."""
         may_fit = len(text) <= MANY_CHARACTERS * room
         if len(text) < 2 or (may_fit and (await count_texts(self.writer, [text]))[0].count.tokens < room):
             return [text]
@@ -515,13 +513,13 @@ def _how_much(checked: Checked) -> str:
 
 
 def without_work_log(text: str) -> str:
-    """The answer without a work log: the log is made from actions, never taken from an answer."""
+    """The log is made from actions, never taken from an answer."""
     while (stripped := text.strip()).startswith(WORK_LOG_BEGINS):
         text = split_work_log(stripped)[1]
     return stripped
 
 
 def _without_last(text: str) -> str:
-    """Without its last sentence; of a single one, its beginning."""
+    """Of a single sentence, returns its beginning."""
     found = segments(text)
     return text[: found[-1].start].rstrip(" \n\t-*#>") if len(found) > 1 else cut_to_fit(text, len(text) * 9 // 10, len)

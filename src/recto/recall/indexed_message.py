@@ -33,8 +33,7 @@ def is_settled(message: Message) -> bool:
 
 
 def searchable_text(message: Message) -> str:
-    """Text, files, tool calls and tool results. Output of the `recall` tool is left out: it is found in its own
-    message."""
+    """Output of the `recall` tool is left out: it is found in its own message."""
     blocks = message.blocks
     if len(blocks) == 1 and isinstance(blocks[0], Text):  # as most are: a turn asks for hundreds
         return blocks[0].text
@@ -74,13 +73,11 @@ def _local(created: str) -> str:
 
 
 class IndexStatus(Struct, frozen=True):
-    """How complete the index is."""
-
     messages: int
     indexed: int
     vectors: int
     waiting: int
-    """Passages without a vector yet."""
+    """In passages without a vector."""
     embedder: str | None
     why: str = ""
     """Why there is no embedder, or what went wrong with it."""

@@ -48,7 +48,7 @@ AS_ASKED = "the search index is being rebuilt, as you asked"
 
 
 class WaitPolicy(Struct, frozen=True):
-    """How long a search may wait for the index: messages to index first, seconds for another thread that indexes."""
+    """How long a search may wait: messages to index first, seconds for another thread that indexes."""
 
     messages: int
     seconds: float
@@ -60,16 +60,14 @@ WAIT_IN_TURN, WAIT_FOR_USER = WaitPolicy(2 * BATCH, 0.003), WaitPolicy(8 * BATCH
 
 
 class IndexScope(Struct, frozen=True):
-    """The part of a path that may be recalled."""
-
     home: str
     trail: Trail
     first: int
     last: int
     number: int
-    """The number of the last message in the store."""
+    """Of the last message in the store."""
     condensed: frozenset[int] = frozenset()
-    """Positions of messages that the window holds as excerpts."""
+    """Positions of messages with an excerpt in the window."""
 
     @property
     def stretch(self) -> tuple[int, int, int] | None:
@@ -85,8 +83,6 @@ class IndexScope(Struct, frozen=True):
 
 
 class MessageHit(Struct, frozen=True):
-    """A found message, with the passage that matched."""
-
     hit: Hit
     message: Message
     home: str
@@ -104,7 +100,6 @@ class MessageIndex:
         self._index, self._finder = self._lookup.keywords, self._lookup.finder
         self._checked = False
         self._trouble = ""
-        """A problem in the background."""
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
@@ -123,7 +118,7 @@ class MessageIndex:
         patience: WaitPolicy = WAIT_IN_TURN,
         choose: HitChoice = list,
     ) -> tuple[list[MessageHit], str]:
-        """Messages within a scope that match a text, best first, and a note on what limits the result.
+        """Messages that match, best first, and a note on what limits the result.
 
         `until` is the depth of the last message before the one that asks, which may be indexed already. Only the hits
         that `choose` takes are read."""
@@ -134,15 +129,13 @@ class MessageIndex:
         return self.read(hits), note
 
     def prepare(self, text: str, home: str) -> None:
-        """Prepares for a recall of this text."""
         self._lookup.open()
         self._finder.prepare(Query(text, home))
 
     def search(
         self, text: str, *, home: str | None = None, homes: Collection[str] | None = None, only: Filter, most: int
     ) -> tuple[list[Hit], str]:
-        """The best passage of each matching message in all conversations, or in some, including archived parts and
-        branches."""
+        """The best passage of each matching message, also in archived parts and branches."""
         accepts = None
         if homes is not None:
             partitions = {self._index.partition(each) for each in homes}
@@ -193,7 +186,6 @@ class MessageIndex:
         return self._trouble or self._lookup.problem
 
     def read(self, hits: Sequence[Hit]) -> list[MessageHit]:
-        """The messages of hits, in their order."""
         numbers = dict.fromkeys(hit.passage.item for hit in hits)
         missing = [each for each in numbers if each not in self._kept]
         found = self._store.tree.by_number(missing) if missing else {}
@@ -216,11 +208,11 @@ class MessageIndex:
     # -- filling
 
     def wake(self) -> None:
-        """Indexes new messages and makes their vectors in the background."""
+        """Works in the background."""
         self._worker.wake()
 
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
-        """Indexes everything now, for explicit commands."""
+        """For explicit commands."""
         while (left := self._feed(self._at_most(BULK_BATCH))) > 0:
             if progress:
                 total = self._store.tree.newest_number()
@@ -249,7 +241,7 @@ class MessageIndex:
             self._checked = False
 
     def follow(self, change: Change) -> None:
-        """Updates this machine's index after a change by another process on the same database server."""
+        """After a change by another process on the same database server; the index is this machine's own."""
         if change == "removed":
             self.forget_removed()
         self.wake()
@@ -259,7 +251,7 @@ class MessageIndex:
 
     @property
     def left(self) -> int:
-        """The number of messages that are not in the index yet."""
+        """In messages."""
         newest = self._store.tree.newest_number()
         return newest - self._done(newest)
 
@@ -310,7 +302,7 @@ class MessageIndex:
         return done
 
     def _is_ours(self, done: int) -> bool:
-        """True if the first and last indexed messages are in this store: an older copy may have been restored."""
+        """Checks the first and last indexed messages: an older copy of the store may have been restored."""
         if not self._checked:
             first = self._store.tree.after(0, most=1)
             last = self._store.tree.by_number([done])
@@ -319,8 +311,8 @@ class MessageIndex:
         return self._checked
 
     def _feed(self, most: int, patience_s: float = WAIT_FOR_USER.seconds) -> int:
-        """Indexes at most this many messages, and those that were unfinished the last time; returns how many are left.
-        Does nothing if another thread or process is indexing."""
+        """Indexes at most this many messages, and those left unfinished; returns how many remain. Does nothing if
+        another thread or process is indexing."""
         if not self._feeding.acquire(timeout=patience_s):
             return self.left
         try:
@@ -355,11 +347,11 @@ class MessageIndex:
         return left
 
     def _at_most(self, count: int) -> int:
-        """The size of a batch: it is in memory, so it is smaller if texts are long."""
+        """A batch is in memory, so it is smaller if texts are long."""
         return max(BACKGROUND_BATCH, min(count, BULK_CHARS // max(1, self._mean_chars)))
 
     def _growing(self) -> list[int]:
-        """Numbers of messages that were unfinished when they were indexed."""
+        """By number, messages that were unfinished when they were indexed."""
         return self._index.parsed_mark("growing", _NUMBERS.decode, [])
 
     def _texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:

@@ -45,8 +45,6 @@ SLACK = timedelta(hours=1, seconds=1)
 
 
 class FoundMessage(Struct, frozen=True):
-    """A found message, with the passage that matches."""
-
     conversation: str
     title: str
     message: Message
@@ -65,8 +63,6 @@ class FoundMessage(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FoundMessages(Sequence[FoundMessage]):
-    """The found messages, best first."""
-
     found: tuple[FoundMessage, ...] = ()
     note: str = ""
     """A limit of the result: no vectors, or an index that is still being built."""
@@ -83,8 +79,6 @@ class FoundMessages(Sequence[FoundMessage]):
 
 
 class MessageQuery(Struct, frozen=True):
-    """A search over messages."""
-
     text: str
     conversation: str | None = None
     role: str | None = None
@@ -146,7 +140,7 @@ def _local_time(stored: str | None, shift: timedelta) -> str | None:
 def _with_paths(
     archive: MessageIndex, store: Store, hits: Sequence[Hit]
 ) -> Iterator[tuple[ConversationPath, MessageHit]]:
-    """The messages of hits in their order, each with the path of its conversation; without those in the trash."""
+    """Keeps their order, and adds the path of each conversation; omits those in the trash."""
     read = archive.read(hits)
     paths = store.tree.paths({each.home for each in read})
     for each in read:
@@ -187,9 +181,7 @@ STEM_LETTERS = 5
 
 class RecallQuery(Struct, frozen=True):
     text: str
-    """The text to search for."""
     asks: bool
-    """True if the message asks a question."""
 
 
 def recall_query(message: Message, history: Sequence[Message], *, always: bool = False) -> RecallQuery | None:
@@ -233,7 +225,7 @@ _normalized = lru_cache(maxsize=1024)(normalize_text)
 
 
 def written_by_people(text: str) -> str:
-    """The lines that people wrote; empty if most of a text is machine output."""
+    """Empty if most of a text is machine output."""
     if "\n" in text and is_command_output(text):
         return ""
     if len(text) < MIN_PASTE_CHARACTERS and text.count("\n") + 1 < MIN_PASTE_LINES:
@@ -252,12 +244,11 @@ LONGEST_NEIGHBOUR = 600
 
 
 def passages_for(room: int) -> int:
-    """The number of passages worth reading for this many tokens of room."""
     return min(max(FEWEST_PASSAGES, room // SHORT_PASSAGE), MOST_PASSAGES)
 
 
 def _covered_scope(store: Store, session: ChatSession, head: str, block: Compaction) -> IndexScope | None:
-    """The messages that a Compaction covers after the last clear; None if there are none."""
+    """The messages covered after the last clear; None if there are none."""
     tree = store.tree
     if block.last is None:
         return None
@@ -268,7 +259,7 @@ def _covered_scope(store: Store, session: ChatSession, head: str, block: Compact
 
 
 def searchable_scope(store: Store, session: ChatSession) -> IndexScope | None:
-    """Archived messages, and the originals of excerpts in the window: for a model that asks."""
+    """Archived messages, and the originals of excerpts: for a model that asks."""
     newest = store.tree.compaction(session.head) if session.head else None
     return recalled_scope(store, session, newest.compaction if newest else None)
 
@@ -323,7 +314,6 @@ def _neighbour(store: Store, session: ChatSession, each: MessageHit, scope: Inde
 
 
 def snippet_of(each: MessageHit | Message) -> Snippet:
-    """A hit, or a whole message, as a snippet."""
     message, hit = (each, None) if isinstance(each, Message) else (each.message, each.hit)
     whole = searchable_text(message)
     start, end = (hit.passage.start, hit.passage.end) if hit else (0, len(whole))

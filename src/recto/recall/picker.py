@@ -68,7 +68,7 @@ class RecallPicker(Picker):
         self._passed: list[Snippet] = []
 
     async def stable(self) -> StablePicks:
-        """The recall tool. Once something is archived any message may need it, so `agent` means offered."""
+        """Once something is archived any message may need the tool, so `agent` means offered."""
         resolved, overrides = self._turn.resolved, self._turn.overrides
         if self._turn.asked is not None and self._turn.compaction is not None:
             loaded = self._turn.session.loaded.get(resolved.token_cache.root)
@@ -84,7 +84,7 @@ class RecallPicker(Picker):
         return StablePicks(tools=(OfferedTool(tool, selection, needs_archive=True),))
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
-        """The turn with recalled messages; unchanged if nothing matches or fits."""
+        """Unchanged if nothing matches or fits."""
         if self._chosen is not None:
             return await self._again(planned)
         self._chosen = []
@@ -115,7 +115,7 @@ class RecallPicker(Picker):
         return with_current(planned, more, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
     async def _found(self, planned: PlannedRequest, query: RecallQuery, room: int) -> list[Snippet]:
-        """Messages that match, best first. A failed search is noted, and the turn goes on."""
+        """Best first. A failed search is noted, and the turn goes on."""
         try:
             return await asyncio.to_thread(self._search, planned, query, room)
         except RectoError as why:
@@ -146,7 +146,7 @@ class RecallPicker(Picker):
 
 
 def recall_ahead(archive: MessageIndex, session: ChatSession, message: Message) -> None:
-    """Starts searching before anything is read for the turn, if it is like the last one."""
+    """Starts before anything is read for the turn, if that is like the last one."""
     loaded = next(iter(session.loaded.values()), None)
     if session.settings and loaded and loaded.view.compaction:
         _prepare(archive, session, message, session.settings, loaded)
@@ -155,14 +155,14 @@ def recall_ahead(archive: MessageIndex, session: ChatSession, message: Message) 
 def _prepare(
     archive: MessageIndex, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
 ) -> None:
-    """Looks up the question alongside the steps before the search, if a search is likely."""
+    """Runs alongside the steps before the search, if a search is likely."""
     query = _query(message, loaded.view.tail if loaded else (), settings) if settings.recall_ratio else None
     if query:
         archive.prepare(query.text, session.conversation)
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
-"""Snippets that fit in the room, those that do not, and the message with the former, counted as it is sent."""
+"""What fits, what does not, and the message with the former, counted as it is sent."""
 
 
 async def _packed(planned: PlannedRequest, ranked: Sequence[Snippet], room: int) -> Packing | None:
@@ -207,7 +207,7 @@ def _may_recall(planned: PlannedRequest) -> bool:
 
 
 def _room(planned: PlannedRequest, query: RecallQuery) -> int:
-    """The room for recalled messages, by settings and strategy; never more than is free."""
+    """By settings and strategy; never more than is free."""
     settings, budget, policy = planned.context.settings, planned.budget, planned.context.chosen_strategy.recall
     free = planned.window.free - (int(budget.room * FOR_TOOLS) if planned.preamble.tools else 0)
     if settings.recall_tokens:
@@ -223,8 +223,7 @@ def _query(message: Message, history: Sequence[Message], settings: ContextSettin
 
 
 def _telling(found: Iterator[Hit], floor: Floor, room: int) -> list[Hit]:
-    """Hits that reach the floor, as many as may be needed to fill the room; none at all if even the best are weak,
-    unless everything is wanted."""
+    """As many hits as may be needed to fill the room; none if even the best are weak, unless everything is wanted."""
     best = list(islice(found, BEST))
     if floor != FAINT and not any(each.word_score >= WORDS or (each.similarity or 0.0) >= MEANING for each in best):
         return []
@@ -249,7 +248,7 @@ def _floor(context: TurnContext, query: RecallQuery) -> Floor:
 
 
 class InWindow(Struct, frozen=True):
-    """The contents of the window, as messages and verbatim text."""
+    """As messages and verbatim text."""
 
     ids: frozenset[str]
     texts: frozenset[str]
@@ -270,7 +269,7 @@ def _in_window(view: View, message: Message) -> InWindow:
 
 
 def _is_excerpt(message: Message, excerpts: Mapping[str, str]) -> bool:
-    """True if the window holds an excerpt of it, or a line for each of its tool results."""
+    """Also true of a line for each of its tool results."""
     keys = [f"{message.id}/{result.call_id}" for result in message.results]
     return message.id in excerpts or (bool(keys) and all(key in excerpts for key in keys))
 

@@ -24,8 +24,7 @@ _NUMBER = re.compile(r"#?(\d{1,9})(?:\s*[-–]\s*#?(\d{1,9}))?")
 
 
 def recall_tool(archive: MessageIndex, store: Store, session: ChatSession) -> LocalTool:
-    """The tool for one conversation. Like recall, it reaches everything covered on this path since the last clear, and
-    the originals of excerpts."""
+    """Like recall, it reaches everything covered on this path since the last clear, and the originals of excerpts."""
 
     def run(arguments: Mapping[str, Any]) -> str:
         query, wanted = arguments.get("query"), arguments.get("messages")
@@ -76,7 +75,7 @@ def _by_number(store: Store, session: ChatSession, scope: IndexScope, wanted: Se
 
 
 def _named(store: Store, session: ChatSession, wanted: Sequence[str]) -> list[Message]:
-    """Messages by number, range, or id on this path, in order of time."""
+    """By number, range, or id on this path, in order of time."""
     assert session.head is not None
     numbers: set[int] = set()
     ids = []

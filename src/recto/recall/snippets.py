@@ -22,8 +22,6 @@ LEAST = 12
 
 
 class Snippet(Struct, frozen=True):
-    """A found message, or a part of it."""
-
     id: str
     number: int
     role: str
@@ -33,7 +31,7 @@ class Snippet(Struct, frozen=True):
     start: int = 0
     end: int = 0
     size: int = 0
-    """The length of the whole message."""
+    """Of the whole message."""
     tokens: int = 0
     score: float = 0.0
     because: str = ""
@@ -68,7 +66,7 @@ def pack_snippets(ranked: Sequence[Snippet], room: int) -> tuple[list[Snippet], 
 
 
 def snippets_text(snippets: Sequence[Snippet]) -> str:
-    """The snippets, in order of time, as one text."""
+    """Sorts by time."""
     lines = [BEGINS]
     before: Snippet | None = None
     for number, parts in groupby(snippets, lambda each: each.number):
@@ -90,7 +88,7 @@ def _when(snippet: Snippet, before: Snippet | None) -> str:
 
 
 def _joined(parts: Sequence[Snippet]) -> str:
-    """Parts of one message with an ellipsis for omissions; a whole message unchanged."""
+    """An ellipsis marks omissions; a whole message is unchanged."""
     if len(parts) == 1 and parts[0].end - parts[0].start == parts[0].size:
         return parts[0].text
     text, at = "", 0

@@ -29,7 +29,7 @@ class SaidStats(Struct, frozen=True):
     tokens: int
     compactions: int
     made_by: Mapping[str, int]
-    """Compactions that made room, by who wrote their summaries."""
+    """Those that made room, by who wrote their summaries."""
     actions: Mapping[str, int]
     freed: int
     archived: int
@@ -39,8 +39,6 @@ class SaidStats(Struct, frozen=True):
 
 
 class WindowStats(Struct, frozen=True):
-    """How full the window is now, and when it is compacted."""
-
     size: int
     limit: int
     trigger: int | None
@@ -63,8 +61,6 @@ class WindowStats(Struct, frozen=True):
 
 
 class ModelCost(Struct, frozen=True):
-    """Totals of the requests to one model."""
-
     model: str
     usage: Mapping[str, int]
     cost_usd: float | None
@@ -77,8 +73,6 @@ class ModelCost(Struct, frozen=True):
 
 
 class RequestTotals(Struct, frozen=True):
-    """Totals of several requests."""
-
     requests: int
     models: tuple[ModelCost, ...]
 
@@ -100,8 +94,6 @@ class RequestTotals(Struct, frozen=True):
 
 
 class RecallStats(Struct, frozen=True):
-    """How often archived messages were recalled, and their tokens."""
-
     requests: int
     messages: int
     tokens: int
@@ -137,8 +129,6 @@ class ConversationStats(Struct, frozen=True):
 
 
 class SaidCounter:
-    """Counts the messages of a path, one at a time."""
-
     def __init__(self, archived: ArchivedPart) -> None:
         self._archived_part, self._blocks = archived, list[Compaction]()
         self._roles, self._priorities = Counter[str](), Counter[int]()
@@ -182,7 +172,7 @@ def request_totals(sent: Sequence[SentRequest]) -> RequestTotals:
 
 
 def _sum(costs: Sequence[float | None]) -> tuple[float | None, int]:
-    """The sum of the known costs, and how many are unknown."""
+    """The known costs, and how many are unknown."""
     known = [cost for cost in costs if cost is not None]
     return round(sum(known), 9) if known else None, len(costs) - len(known)
 
@@ -197,8 +187,6 @@ def recall_stats(sent: Iterable[SentRequest]) -> RecallStats:
 
 
 class RequestUse(Struct, frozen=True):
-    """How full the window of a request was and what it cost."""
-
     number: int
     """Of the reply."""
     reply: str
@@ -210,13 +198,13 @@ class RequestUse(Struct, frozen=True):
     usage: Usage
     """As the provider reported it; an estimate for a request that was not sent."""
     compaction: int | None = None
-    """The number of the compaction that was made for it."""
+    """Of the compaction made for it."""
     answers: int = 0
-    """The number of the message that it answers: requests of one turn share it."""
+    """The number of the message that it answers, shared by the requests of a turn."""
 
 
 def recorded_use(store: Store, path: Sequence[Message]) -> Iterator[RequestUse]:
-    """Of the replies of a path, oldest first, that have a record."""
+    """For replies with a record, oldest first."""
     compaction, answers = None, 0
     accounts = store.records.window_sizes([message.request for message in path if message.request])
     for message in path:

@@ -16,7 +16,6 @@ class MemoryReport(Struct, frozen=True):
     picks: tuple[Pick, ...]
     passed: tuple[Pick, ...]
     facts: Mapping[int, MemoryFact]
-    """The facts among them."""
     message: str
     notes: tuple[str, ...] = ()
 
@@ -57,6 +56,6 @@ class MemoryReport(Struct, frozen=True):
 
 
 def memory_picks(window: Window) -> tuple[list[Pick], list[Pick]]:
-    """The memory in a window, and what was considered and left out."""
+    """What a window has, and what was considered and left out."""
     picks = [pick for section in window.sections for pick in section.picks if pick.kind in KINDS]
     return picks, [pick for pick in window.not_picked if pick.kind in KINDS]

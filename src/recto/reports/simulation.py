@@ -32,9 +32,9 @@ from recto.window.plan import Plan
 @dataclass(slots=True)
 class SimulatedCompaction(CompactionWork):
     aside: tuple[str, ...] = ()
-    """What the Compactions before it set aside."""
+    """What earlier Compactions set aside."""
     writer: TurnContext | None = None
-    """The model that would write the summary; None if none is needed, or no model can."""
+    """Would write the summary; None if none is needed, or no model can."""
 
     async def carry_out(self) -> None:
         """As `run`, for a user who agrees to every compaction."""
@@ -47,7 +47,7 @@ class SimulatedCompaction(CompactionWork):
 
     @property
     def kept(self) -> Compaction | None:
-        """The Compaction that would be stored; None if only this request leaves out what does not fit."""
+        """None if only this request leaves out what does not fit."""
         return self.block if self._is_kept else None
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
@@ -76,7 +76,7 @@ PAGE = 500
 
 
 class SimulatedSummary(Struct, frozen=True):
-    """Tokens that a model would read and write for a summary. It reads the beginning of the previous request."""
+    """In tokens. A model would read the beginning of the previous request."""
 
     writer: TurnContext
     input: int
@@ -85,22 +85,19 @@ class SimulatedSummary(Struct, frozen=True):
 
 class SimulatedRequest(Struct, frozen=True):
     planned: PlannedRequest
-    """As it would be sent."""
     plan: Plan
-    """The plan before its compaction was carried out."""
+    """Before its compaction was carried out."""
     block: Compaction | None = None
-    """The Compaction that would be made for it."""
     summary: SimulatedSummary | None = None
-    """The summary that a model would write for it; chosen sentences replace it here."""
+    """By a model; chosen sentences replace it here."""
     repeated: int = 0
-    """Tokens at its beginning that the previous request had too."""
+    """Tokens at the beginning that the previous request had too."""
     stable: int = 0
     """Tokens before what changes with every message."""
 
 
 class Simulation:
-    """One pass through a conversation: messages are added one by one, and each request is planned on the simulation's
-    own state."""
+    """One pass through a conversation: each request is planned on the simulation's own state."""
 
     def __init__(self, engine: Engine, session: ChatSession, options: CallOptions) -> None:
         self._engine, self._options = engine, options
@@ -132,7 +129,7 @@ class Simulation:
         return self._resolved
 
     async def begin_at(self, message: Message) -> None:
-        """Begins before a user message, with the compactions that the stored conversation has there."""
+        """With the compactions that the stored conversation has before this user message."""
         resolved, store = await self._resolve(), self._engine.store
         at = (store, resolved.token_cache, message.parent, None, resolved.room)
         self._view = await load_view(*at)
@@ -140,8 +137,7 @@ class Simulation:
             self._aside = await self._engine.store.do(store.tree.set_aside, message.parent, self.compaction)
 
     async def add(self, message: Message) -> None:
-        """Adds the next message of the path. The user's clears and pins are followed; other Compactions may not apply
-        to this pass."""
+        """Follows the user's clears and pins; other Compactions may not apply to this pass."""
         self._path[message.id] = message
         if block := message.compaction:
             if block.action in (CLEAR, *PINS) and (self._said or self._view.view.tail):
@@ -152,11 +148,11 @@ class Simulation:
 
     @property
     def current(self) -> Message | None:
-        """The user message that the next request answers; None if there is no new one."""
+        """The user message to answer; None if there is no new one."""
         return self._current if self._said else None
 
     async def answer(self) -> SimulatedRequest:
-        """The next request, as it would be sent. Raises DoesNotFit if nothing makes it fit."""
+        """Raises DoesNotFit if nothing makes the request fit."""
         turn = await self._prepare()
         first = planned = await turn.next_plan()
         kept, summary = None, None
@@ -191,20 +187,19 @@ class Simulation:
         return self._prepared
 
     async def _grown(self, current: str | None) -> LoadedView:
-        """The view with the messages since the last request."""
         said, self._said = self._said, []
         engine, cache = self._engine, (await self._resolve()).token_cache
         return await grown_view(engine.store, cache, self._view, said, current)
 
     async def _run(self, current: Message, head: str) -> TaskRun | None:
-        """The run of a message, in its state at that time."""
+        """In its state at the time of the message."""
         found = (
             await self._engine.store.do(read_run, self._engine.store.tree.page, head) if run_entry(current) else None
         )
         return found.run if found else None
 
     def _repeating(self, planned: SimulatedRequest) -> SimulatedRequest:
-        """With the tokens that a provider's cache could serve, by the common prefix of bytes."""
+        """Adds the tokens that a provider's cache could serve, by the common prefix of bytes."""
         pieces, stable = planned.planned.pieces()
         sent = tuple(piece.data for piece in pieces)
         shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(self._sent, sent, strict=False))))
@@ -228,7 +223,7 @@ class Simulation:
 
 
 def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Message]) -> tuple[str, ...]:
-    """The messages lifted after a pin or unpin: the pinned ones that are covered, calls with their results."""
+    """After a pin or unpin: the pinned messages that are covered, calls with their results."""
     if force is None or force.last is None:
         return ()
     end, before = path[force.last].depth, set(force.pinned)
@@ -248,7 +243,7 @@ def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Mess
 
 
 def _summary(planned: PlannedRequest, block: Compaction, writer: TurnContext | None) -> SimulatedSummary | None:
-    """A model reads the beginning of the window up to the end of the covered part."""
+    """A model reads the window up to the end of the covered part."""
     if writer is None or not block.summary:
         return None
     covered, loaded = planned.loaded.view.split(block.last)[0], planned.loaded
@@ -258,7 +253,7 @@ def _summary(planned: PlannedRequest, block: Compaction, writer: TurnContext | N
 
 
 def whole_path(store: Store, head: str | None) -> list[Message]:
-    """From the first message to the head, with Compactions."""
+    """With Compactions."""
     found: list[Message] = []
     while head:
         page = store.tree.page(head, most=PAGE)

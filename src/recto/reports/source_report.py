@@ -27,7 +27,7 @@ class SourceReport(Struct, frozen=True):
 
 
 class ReplyContext(Struct, frozen=True):
-    """The picks for one reply, and evidence that the reply used them."""
+    """What was picked, and the evidence that the reply used it."""
 
     record: Record
     agent: str
@@ -65,7 +65,7 @@ def source_report(
 
 
 def reply_contexts(store: Store, agent: str | None, since: str | None) -> Iterator[ReplyContext | Altered]:
-    """If a reply's record can no longer be read, its error is yielded instead."""
+    """Yields the error of a record that can no longer be read."""
     for reply in store.source_uses.replies(agent, since):
         try:
             record = store.records.record(reply.request)
@@ -83,7 +83,7 @@ def check_agent(store: Store, agents: Agents, agent: str | None) -> None:
 
 
 def _text_in(agents: Agents) -> Callable[[SourceStats], str]:
-    """Returns the text of a rule from its current file; empty if that is gone."""
+    """From the current files; empty if a rule is gone."""
 
     def text(stat: SourceStats) -> str:
         source = agents.read_or_last(stat.agent).find(stat.id)

@@ -25,7 +25,7 @@ from recto.turn.spending import priced
 
 Progress = Callable[[int, int], object]
 Blocks = list[tuple[int, Compaction | None]]
-"""By the number of each reply, the Compaction that its window was made with."""
+"""By reply number, the Compaction of its window."""
 NOTES = (
     "replies and tool results are those that were given",
     "what comes first again counts as read from a cache, as if no cache expired",
@@ -36,8 +36,6 @@ STANDS_IN = "chosen sentences stand in for summaries that a model would write"
 
 @dataclass(slots=True)
 class SimulatedPath:
-    """The results of one strategy so far."""
-
     name: str
     simulation: Simulation
     requests: list[RequestUse] = field(default_factory=list)
@@ -47,7 +45,6 @@ class SimulatedPath:
     blocks: Blocks = field(default_factory=list)
 
     async def answer(self, reply: Message, current: Message) -> None:
-        """Plans the request that was answered by this reply."""
         try:
             planned = await self.simulation.answer()
         except DoesNotFit:
@@ -84,7 +81,7 @@ async def compare_strategies(
     strategies: Collection[str],
     progress: Progress | None = None,
 ) -> StrategyComparison:
-    """Over the path of one conversation. `progress` takes the number of planned requests, and the total."""
+    """`progress` takes the number of planned requests, and the total."""
     changes = checked_changes(changes)
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:
@@ -118,7 +115,7 @@ async def compare_strategies(
 
 
 async def _play(runs: Sequence[SimulatedPath], path: Sequence[Message], progress: Progress | None) -> None:
-    """Message by message, one strategy after the other, because they search the archive for the same."""
+    """One strategy after the other at each message, because they search the archive for the same."""
     done, total = 0, len(runs) * sum(message.role == "assistant" for message in path)
     for message in path:
         for run in runs:
@@ -133,7 +130,6 @@ async def _play(runs: Sequence[SimulatedPath], path: Sequence[Message], progress
 def _recorded(
     store: Store, conversation: str, statements: Sequence[KeyStatement], path: Sequence[Message]
 ) -> StrategyResult:
-    """The results in the records of the path."""
     beside = [each for each in store.records.sent(conversation) if each.purpose != "reply"]
     blocks: Blocks = []
     made, block = 0, None
@@ -163,7 +159,7 @@ def _sum(costs: Iterable[float | None]) -> float | None:
 
 
 def _usage(planned: SimulatedRequest, reply: Message) -> Usage:
-    """The usage that a provider would report. If writing to its cache has a price, marked parts are written."""
+    """If writing to the cache has a price, marked parts are written."""
     total, prices = planned.planned.window.total, planned.planned.context.model.prices
     read = planned.repeated if planned.repeated >= LEAST_CACHED else 0
     writes = prices is not None and prices.cache_write is not None and planned.stable >= LEAST_CACHED
@@ -180,8 +176,7 @@ def _statements_in(path: Sequence[Message]) -> list[KeyStatement]:
 
 
 def _statements_kept(blocks: Blocks, statements: Sequence[KeyStatement], path: Sequence[Message]) -> tuple[int, float]:
-    """The number of statements in the last window, and the mean share of statements so far that each window
-    contains."""
+    """In the last window, and the mean share of statements so far that each window contains."""
     from recto.summary.verification import lost_statements
 
     numbers = {message.id: message.said for message in path}

@@ -12,7 +12,7 @@ from recto.store.tree import Tree
 
 
 class ArchivedPart(Struct, frozen=True):
-    """The part of a path that its newest Compaction has archived."""
+    """As archived by the newest Compaction."""
 
     depth: int = 0
     """Messages up to here are covered."""
@@ -21,24 +21,21 @@ class ArchivedPart(Struct, frozen=True):
     compaction: str | None = None
 
     def active(self, message: Message) -> bool:
-        """True if the message is in the view now."""
         if message.compaction:
             return message.id == self.compaction
         return message.depth > self.depth or message.id in self.lifted
 
 
 class TranscriptEntry(Struct, frozen=True):
-    """A message and whether it is sent."""
-
     message: Message
     active: bool = True
     lifted: bool = False
-    """True if a compaction covers it, but it is still sent."""
+    """Covered by a compaction, but still sent."""
     pinned: bool = False
 
 
 class TranscriptFilter(Struct, frozen=True):
-    """A filter for the messages of a path. A bound is a time as stored, or a place on the path by its depth."""
+    """A bound is a time as stored, or a place on the path by its depth."""
 
     since: str | int | None = None
     before: str | int | None = None
@@ -92,7 +89,7 @@ async def transcript(
 
 
 def stands_for_something(block: Compaction | None) -> bool:
-    """True if a Compaction replaces any message, rather than only pinning."""
+    """False if it only pins."""
     return block is not None and (block.last is not None or bool(block.excerpts))
 
 

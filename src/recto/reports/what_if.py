@@ -53,7 +53,7 @@ def changes_of(options: PlanOptions | TurnPlanOptions) -> PlanChanges:
 
 
 class WindowMessages(Struct, frozen=True):
-    """How the messages before a reply are represented in its window, by their numbers."""
+    """By number, the messages before a reply."""
 
     verbatim: tuple[MessageRange, ...] = ()
     condensed: tuple[MessageRange, ...] = ()
@@ -69,7 +69,7 @@ class WindowMessages(Struct, frozen=True):
 def window_messages(
     sent: Sequence[SentMessage], excerpts: Iterable[str], block: Compaction | None, last: int, cleared: int = 0
 ) -> WindowMessages:
-    """Of the messages 1 to `last`. `block` is the Compaction in force; nothing up to `cleared` is in its summary."""
+    """For messages 1 to `last`. `block` is the Compaction in force; nothing up to `cleared` is in its summary."""
     shortened = {key.partition("/")[0] for key in excerpts}
     condensed = {each.number for each in sent if each.id in shortened}
     whole = {each.number for each in sent} - condensed
@@ -80,7 +80,7 @@ def window_messages(
 
 
 class WindowPlan(Struct, frozen=True):
-    """One side of a what-if: the account of a window, and its messages."""
+    """One side of a what-if."""
 
     account: RequestAccount
     messages: WindowMessages
@@ -92,7 +92,6 @@ class WindowPlan(Struct, frozen=True):
 class WhatIf(Struct, frozen=True):
     conversation: str
     message: str
-    """The user message that was answered."""
     number: int
     reply: str | None
     changes: PlanChanges
@@ -102,11 +101,10 @@ class WhatIf(Struct, frozen=True):
     """None if nothing would fit: `error` says why."""
     difference: Difference | None = None
     compaction: Compaction | None = None
-    """The one that would be made for this turn."""
+    """Made for this turn."""
     is_estimate: bool = False
     """Chosen sentences replace a summary that a model would write."""
     because: str = ""
-    """The reason given by the plan."""
     notes: tuple[str, ...] = ()
     error: str = ""
 
@@ -127,16 +125,14 @@ class StrategyResult(Struct, frozen=True):
     """Read and written for summaries, in addition to the requests."""
     summary_usd: float | None = 0.0
     statements: int = 0
-    """How many of all earlier statements the last window contains."""
+    """Of all earlier statements, those in the last window."""
     statements_share: float = 0.0
     """The mean share of the statements so far that a window contains: verbatim, in its summary or ledger."""
     too_large: tuple[int, ...] = ()
-    """The replies whose requests would not fit."""
     is_estimate: bool = True
 
     @property
     def tokens(self) -> int:
-        """All that was sent for replies."""
         return sum(each.tokens for each in self.requests)
 
     @property

@@ -36,7 +36,6 @@ class Approvals(Struct):
     can_ask: bool
     accepted: AllowedTools
     remember: Callable[[ToolDefinition], Awaitable[object]]
-    """Remembers that this tool may always run in the conversation."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By call id."""
 
@@ -71,8 +70,8 @@ class Approvals(Struct):
         return runnable.approval == "allow" or named
 
     async def _known(self, call: ToolCall, runnable: RunnableTool | None) -> tuple[Verdict | None, ToolChange | None]:
-        """The verdict, or None if the user must be asked, and how the tool has changed since the user allowed it. Calls
-        that must fail anyway need no question."""
+        """The verdict, or None if the user must be asked, and how the tool has changed since it was allowed. Calls that
+        must fail anyway need no question."""
         if runnable is None or (not isinstance(runnable, RemoteTool) and runnable.approval == "allow"):
             return "", None
         if runnable.approval == "deny":

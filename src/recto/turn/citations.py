@@ -1,7 +1,6 @@
 """Citations: the documents of a turn: those the message names, and those that tools read or found for the reply.
 
-Each document is listed once, over all rounds of tool calls. Documents are recognised from a tool's name and the JSON it
-returns.
+Each document is listed once. Documents are recognised from a tool's name and the JSON it returns.
 
 DocumentSummaryWriter: after a reply, a model writes one line about each long document, in the background. Lines are
 kept by the document's hash. The first failure ends the work for the turn."""
@@ -63,7 +62,7 @@ class DocumentSummaryWriter:
         self._tasks = TaskSet()
 
     def begin(self, session: ChatSession, context: TurnContext, citations: "Citations") -> None:
-        """Starts with documents that have no short description of their own; a weak model would write worse lines."""
+        """Skips documents that describe themselves briefly, and models too weak to do better."""
         gists = citations.summaries
         if not self._is_on or gists is None or not context.model.summarizes:
             return
@@ -103,18 +102,15 @@ class Citations(Struct):
     summaries: DocumentSummaries | None = None
     is_on: bool = True
     documents: dict[str, Document] = field(default_factory=dict)
-    """Documents that were cited and read."""
     quotes: tuple[Quote, ...] = ()
     are_quotes_told: bool = False
     """True if the user saw the quotes before the model was ready."""
     are_notes_asked: bool = False
-    """True if notes were searched for the message."""
     instead: str = ""
-    """The text shown instead of the reply of a model too small to answer from notes."""
+    """Replaces the reply of a model too small to answer from notes."""
     _found: list[DocumentReference] = field(default_factory=list)
 
     def add_passages(self, passages: Sequence[AnswerPassage]) -> None:
-        """Keeps the passages found for the message, to cite them in the reply."""
         if self.is_on:
             self._found += [_found(each.document.path, each.text) for each in passages]
 
@@ -141,8 +137,8 @@ class Citations(Struct):
         return replace(message, blocks=(*message.blocks, replace(made[0], told=text), *made[1:]))
 
     def add_result(self, call: ToolCall, result: ToolResult) -> None:
-        """Keeps what a tool read or found, to cite it in the reply. A search result has a snippet; a document that was
-        read has none."""
+        """Keeps what a tool read or found, to cite it. A search result has a snippet; a document that was read has
+        none."""
         if not self.is_on or not self.vault or result.is_error:
             return
         try:
@@ -159,7 +155,6 @@ class Citations(Struct):
 
     @property
     def has_found(self) -> bool:
-        """True if a search or a tool found anything."""
         return bool(self._found or self.quotes)
 
     def block(self) -> References | None:
@@ -167,7 +162,7 @@ class Citations(Struct):
         found = unique_references(self._found)
         if not found and not (self.quotes and self.is_on):
             return None
-        # a document found by one call and read by another counts as read
+        # found by one call and read by another counts as read
         read, told = {each.relative_path for each in self._found if each.context_snippet is None}, []
         for each in found:
             path = each.relative_path or ""
@@ -185,7 +180,7 @@ class Citations(Struct):
         return document_line(document, self.summaries) or None
 
     def _link(self, path: str) -> str:
-        """A link by name if that is unambiguous, since two notes may share a name."""
+        """By name if that is unambiguous: two notes may share one."""
         assert self.vault is not None
         return self.vault.shortest_link(path)
 

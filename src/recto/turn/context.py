@@ -1,7 +1,7 @@
 """The values that stay the same through all requests of a turn.
 
-CallOptions: what one call asks for apart from its message. ResolvedModel: the model that answers, known before anything
-is picked. TurnContext: the same with the picks: preamble, tools and budget."""
+CallOptions: the options of one call. ResolvedModel: the model that answers, known before anything is picked.
+TurnContext: the same with the picks: preamble, tools and budget."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -31,10 +31,9 @@ from recto.window.request import Parameters
 LONGEST_SUMMARY = 4096
 LARGEST_SUMMARY = 0.3
 # A smaller room gets the summary of this one, as far as possible: the decisions of a chat take no less space there. Not
-# if important messages are still sent in full: they need the room.
+# if important messages are still sent in full.
 SMALL_ROOM = 5120
-# Sentences of the originals take more room than a model's own words. Low water still leaves this to the latest
-# messages.
+# Sentences of the originals take more room than a model's words. Low water still leaves this to the latest messages.
 SMALL_ROOM_OF_SENTENCES, LARGEST_OF_SENTENCES, LATEST = 8192, 0.4, 448
 TIGHTER = 0.75
 # The recall tool is not worth a larger share: in a small window everything is recent anyway.
@@ -61,7 +60,7 @@ class CallOptions(Struct, frozen=True):
     settings: Mapping[str, Any] = field(default_factory=dict)
     """For previews: context settings by key, overriding all others."""
     system: str | None = None
-    """Instructions in place of those of agent and settings."""
+    """Overrides the instructions of agent and settings."""
     runs_tools: bool = True
     """False: only the caller's tools are offered."""
     may_send: bool = True
@@ -69,20 +68,17 @@ class CallOptions(Struct, frozen=True):
     summarizer: Summarizer | None = None
     """Writes summaries in place of a model."""
     notes: tuple[str, ...] = ()
-    """Notes for the record of this call."""
+    """For the record of this call."""
 
 
 NO_OPTIONS = CallOptions()
 
 
 class ResolvedModel(Struct, frozen=True):
-    """The model that answers, with its agent, token counter and parameters."""
-
     provider: Provider
     token_cache: TokenCache
     parameters: Parameters
     settings: ContextSettings
-    """In force for this model, agent, conversation and call."""
     agent: Agent
     prompt: str
     notes: tuple[str, ...] = ()
@@ -115,12 +111,11 @@ class ResolvedModel(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """True if the size of the window is known."""
         return bool(self.model.window or self.settings.max_prompt_tokens)
 
 
 class Preambles(Struct, frozen=True):
-    """The possible beginnings of a window: without the recall tool, and with it."""
+    """The beginnings of a window, without and with the recall tool."""
 
     plain: Preamble
     with_recall: Preamble | None = None
@@ -146,11 +141,11 @@ class TurnContext(ResolvedModel, frozen=True, kw_only=True):
     compaction: int | None = None
     """The number of the Compaction in force when the turn began."""
     tightened: int = 0
-    """How often the provider has rejected the window as too long in this turn."""
+    """How often the provider rejected the window as too long in this turn."""
 
     def at(self, view: View) -> "TurnContext":
-        """The context for this view. A compaction breaks the prefix in any case, so that is when the preamble changes:
-        the recall tool is added, and tools chosen for earlier messages are dropped."""
+        """The context for this view. Only a compaction, which breaks the prefix anyway, changes the preamble: it adds
+        the recall tool and drops tools chosen for earlier messages."""
         number = view.compaction.compaction_number if view.compaction else None
         preamble = (self.preambles if number == self.compaction else self.after_compaction).at(view)
         return replace(self, preamble=preamble, budget=replace(self.budget, tools=preamble.for_tools))
@@ -160,19 +155,18 @@ class TurnContext(ResolvedModel, frozen=True, kw_only=True):
         return self.preambles.with_recall is not None
 
     def without_recall_tool(self) -> "TurnContext":
-        """The context without the recall tool, which is dropped first when room is short."""
+        """The recall tool is dropped first when room is short."""
         return replace(
             self, preambles=Preambles(self.preambles.plain), after_compaction=Preambles(self.after_compaction.plain)
         )
 
     def without_tool_calls(self) -> "TurnContext":
-        """The context with tools that may not be called. They stay for the sake of the prefix, but an answer is wanted
-        now."""
+        """The tools stay for the sake of the prefix, but may not be called: an answer is wanted now."""
         parameters = replace(self.parameters, tool_choice="none" if self.preamble.tools else None)
         return replace(self, parameters=parameters)
 
     def tighter(self) -> "TurnContext":
-        """The context with a smaller window: the provider counts more tokens than we do."""
+        """A smaller window: the provider counts more tokens than we do."""
         budget = self.budget
         limit = int(budget.limit * TIGHTER)
         budget = replace(
@@ -187,12 +181,11 @@ class TurnContext(ResolvedModel, frozen=True, kw_only=True):
 
     @property
     def chosen_strategy(self) -> Strategy:
-        """The strategy chosen by settings, agent, conversation and call."""
         return STRATEGIES[self.settings.strategy]
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy in force. If nothing is compacted, what does not fit is left out, as with `discard`."""
+        """The strategy in force; like `discard` if nothing is compacted."""
         return self.chosen_strategy if self.compacts else DISCARD
 
     @property
@@ -202,12 +195,12 @@ class TurnContext(ResolvedModel, frozen=True, kw_only=True):
 
     @property
     def free(self) -> int:
-        """The room that the preamble leaves."""
+        """The room left by the preamble."""
         return self.budget.room - self.preamble.count.tokens
 
 
 async def build_context(resolved: ResolvedModel, stable: StablePicks, compaction: int | None = None) -> TurnContext:
-    """`compaction` is the number of the Compaction in force, for which the tools were picked."""
+    """`compaction`: the number of the Compaction in force, for which the tools were picked."""
     instructions = Instructions(resolved.prompt, stable.rules, stable.references, stable.memory)
     base = await build_preamble(resolved.token_cache, resolved.parameters, instructions)
     lasting = tuple(each for each in stable.tools if each.lasts)
@@ -230,7 +223,6 @@ async def build_context(resolved: ResolvedModel, stable: StablePicks, compaction
 
 
 async def _preambles(resolved: ResolvedModel, base: Preamble, tools: Sequence[OfferedTool]) -> Preambles:
-    """The preambles without and with the tools that need an archive."""
     add = partial(with_tools, base, resolved.token_cache, resolved.parameters)
     plain = await add([each.selection for each in tools if not each.needs_archive])
     if not any(each.needs_archive for each in tools):
@@ -259,8 +251,7 @@ def _budget(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -> B
 
 
 def longest_summary(limit: int, room: int, context: ContextSettings, *, has_writer: bool) -> int:
-    """The longest summary in tokens as sent: the length asked for, but at most 30 % of the window, and enough to be
-    useful."""
+    """In tokens as sent: the length asked for, but at most 30 % of the window, and at least enough to be useful."""
     whole, most = room, LARGEST_SUMMARY * room
     if not STRATEGIES[context.strategy].bands:
         whole = max(room, SMALL_ROOM if has_writer else SMALL_ROOM_OF_SENTENCES)

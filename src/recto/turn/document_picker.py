@@ -27,7 +27,7 @@ from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 from recto.vault.document import Document
 from recto.vault.note_chunks import parts_text, relevant_parts
 
-# Shares of the unused room. A model that can read for itself gets only small documents inserted.
+# Shares of the unused room. A model with a reading tool fetches larger documents itself.
 SHARE_WITH_TOOLS, SHARE_WITHOUT_TOOLS = 0.20, 0.60
 # Rough tokens per letter, for choosing sections; the chosen ones are counted.
 PER_LETTER = 0.3
@@ -43,7 +43,7 @@ class DocumentPicker(Picker):
         self._opened: Document | None = None
 
     async def annotate(self, message: Message, context: TurnContext) -> Message:
-        """The message with the documents it names. If the vault fails, that is noted, and the turn goes on."""
+        """A vault that fails is noted, and the turn goes on."""
         if self._session.is_guest or (self._session.document is None and not may_name_documents(message.text)):
             return message
         return await asyncio.to_thread(self._annotate, message, context.reader)
@@ -107,7 +107,7 @@ class DocumentPicker(Picker):
 
 
 async def _open_insert(token_cache: TokenCache, document: Document, room: int) -> Insert | None:
-    """As much of the beginning of the open document as fits."""
+    """As much of the beginning as fits."""
     path, keep, because = document.path, len(document.text), OPEN
     text = fenced_document(path, document.text)
     while (tokens := await token_cache.tokens_of(text)) > room:
@@ -125,7 +125,7 @@ def _insert(path: str, text: str, because: str) -> Insert:
 
 
 async def _relevant(token_cache: TokenCache, document: Document, question: str, room: int) -> tuple[str, str] | None:
-    """The relevant sections that fit, and a note on how much of the document they are."""
+    """The relevant sections that fit, and how much of the document they are."""
     aim = room
     for _ in range(3):
         chosen = relevant_parts(document, question, room=aim, count=lambda text: int(len(text) * PER_LETTER) + 1)

@@ -34,12 +34,12 @@ from recto.events import (
 
 T = TypeVar("T")
 Emit = Callable[[Event], Awaitable[None]]
-"""Returns when the event has been read and the listener asks for the next one."""
+"""Returns when the listener has read the event and asks for the next one."""
 PATIENCE_S = 0.5
 
 
 class _Telling:
-    """The awaitable behind `emit`, in place of a future: it is passed up to the driver of the work."""
+    """The awaitable behind `emit`, passed up to the driver of the work."""
 
     def __init__(self, event: Event) -> None:
         self.event = event
@@ -113,7 +113,7 @@ log = logging.getLogger("recto.events")
 
 
 def log_event(event: Event) -> None:
-    """Logs an event at INFO; the texts of messages, replies and results only at DEBUG."""
+    """The texts of messages, replies and results are logged only at DEBUG."""
     # called for every piece of a reply
     if isinstance(event, TextDelta | ThinkingDelta) or not log.isEnabledFor(logging.WARNING):
         return

@@ -77,7 +77,7 @@ async def record_request(store: Store, session: ChatSession, planned: PlannedReq
 
 
 async def count_results(store: Store, cache: TokenCache, reply: str | None, results: str | None) -> None:
-    """Counts results that the caller gave for the calls of a reply; does nothing if no reply was waiting."""
+    """Does nothing if no reply was waiting for results."""
     if not reply or not results:
         return
     called = await store.do(store.tree.message, reply)
@@ -93,7 +93,7 @@ async def count_results(store: Store, cache: TokenCache, reply: str | None, resu
 
 
 def _add_results(store: Store, reply: Message, results: int | None) -> None:
-    """Adds the tokens of results to the reply that made the calls. Runs in the store's thread."""
+    """Runs in the store's thread."""
     if results is not None:
         tokens = replace(reply.tokens, tools=(reply.tokens.tools or 0) + results)
         store.tree.count(replace(reply, tokens=tokens))
@@ -116,7 +116,6 @@ class Exchange:
     calls: tuple[ToolCall, ...] = ()
     """The calls of the complete reply."""
     handed_back: tuple[ToolCall, ...] = ()
-    """The calls among them that the caller runs."""
     listener: Callable[[ReplyPart], None] | None = None
     """Receives the parts of the reply as they are stored."""
     also: Callable[[str, Sequence[Block]], None] | None = None
@@ -146,7 +145,7 @@ class Exchange:
         return self.turn.citations
 
     async def announce(self, emit: Emit) -> None:
-        """Announces that the request is sent, and how full its window is."""
+        """Reports that the request is sent, and how full its window is."""
         window, budget = self.planned.window, self.planned.budget
         usage, due = ContextUsage(window.total, window.limit), budget.due
         await emit(usage)
@@ -160,7 +159,7 @@ class Exchange:
     # -- the reply
 
     async def run(self, emit: Emit) -> None:
-        """Streams the reply to the store and the listener. However the stream ends, what arrived is kept."""
+        """However the stream ends, what arrived is kept."""
         self._attempts, self._notes = [], []
         context, request, told = self.context, self.request, self.citations.instead
         incoming = self._incoming("assistant", context.provider.name, context.model.name, request.id)
@@ -213,8 +212,7 @@ class Exchange:
         return ThinkingDelta(part.text) if isinstance(part, ThinkingPart) and part.text else None
 
     def _with_own_id(self, part: CallPart) -> CallPart:
-        """Gives the call an id of our own if needed: some servers count from call_0 in every reply, and some providers
-        accept an id only once."""
+        """Some servers count from call_0 in every reply, and some providers accept an id only once."""
         if self._sent_ids is None:
             view = self.planned.loaded.view
             sent = (*view.lifted, *view.history, *view.rounds)
@@ -307,8 +305,8 @@ class Exchange:
         return message
 
     async def _end_cut(self, incoming: IncomingMessage, done: Done) -> Message:
-        """Stores the part of a reply that was cut off. Its calls are neither run nor sent again: the last one may be
-        incomplete, and there may be thousands."""
+        """The calls of a cut-off reply are neither run nor sent again: the last one may be incomplete, and there may be
+        thousands."""
         if incoming.message is None:
             await incoming.add(["text", ""])
         self.finish, spent = done.finish, self._spent_on(incoming)
@@ -322,7 +320,7 @@ class Exchange:
         error = None if status == "stopped" else why.message if isinstance(why, RectoError) else repr(why)
         failed = why if isinstance(why, ProviderError) else None
         may_cost = status == "stopped" or incoming.message or (failed and failed.may_cost)
-        # a reply that broke off must be paid for, one that was refused before it began does not
+        # a reply that broke off costs money, a rejected request does not
         spent = self._spent_on(incoming) if may_cost else None
         outcome = self._outcome(status, error, not_sent=failed is not None and not failed.sent)
         outcome["cost_usd"] = spent.cost_usd if spent else 0.0
@@ -377,8 +375,7 @@ class Exchange:
         return tuple(call for call in self.calls if call not in self.handed_back)
 
     async def run_tools(self, emit: Emit, *, may_run: bool) -> None:
-        """Runs the calls of the reply and hands back those that the caller runs. Each gets exactly one result, even if
-        it may not run."""
+        """Runs the calls of the reply, or hands them back. Each gets exactly one result, even if it may not run."""
         if own := self._own_calls:
             calls = own if may_run else ()
             if self.finish == "length" and calls and calls[-1] == self.calls[-1]:
@@ -434,8 +431,8 @@ class Exchange:
         return result
 
     async def _close_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall], status: Status) -> None:
-        """Gives every call exactly one result: calls that never ran are closed as denied or cancelled. Runs to its end
-        even if the turn is stopped right here."""
+        """Gives every call exactly one result; calls that never ran are denied or cancelled. Runs to its end even if
+        the turn is stopped."""
         await run_to_completion(asyncio.ensure_future(self._closed_round(incoming, calls, status)))
 
     async def _closed_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall], status: Status) -> None:
@@ -453,7 +450,7 @@ class Exchange:
         await incoming.finish(
             status, blocks=results, tokens=tokens, also=lambda: _add_results(self.store, reply, tokens.own)
         )
-        for call, result in zip(calls, results, strict=True):  # in the order of the calls
+        for call, result in zip(calls, results, strict=True):
             self.citations.add_result(call, result)
         # a tool that was called counts as used, even if no final reply follows
         found = [tool.tool.id for call in self.calls if (tool := self.context.toolbox.runnable(call.name))]
@@ -465,8 +462,7 @@ class Exchange:
     # -- the sources that the reply used
 
     async def _used(self, blocks: Sequence[Block]) -> tuple[ReplyEvidence | None, list[UseEvidence]]:
-        """The sources that the last reply of a turn shows signs of using. A failure here is not reported to the
-        user."""
+        """Only for the last reply of a turn. A failure here is not reported to the user."""
         text = "".join(block.text for block in blocks if isinstance(block, Text))
         try:
             if found := reply_evidence(self.planned, text):

@@ -29,8 +29,6 @@ TICK_S = 0.05
 
 
 class OpenStreams:
-    """One for all conversations of a desk."""
-
     def __init__(self, store: Store) -> None:
         self.store = store
         self._open: dict[IncomingMessage, None] = {}
@@ -47,19 +45,19 @@ class OpenStreams:
             self._open.pop(stream, None)
 
     async def tick(self) -> None:
-        """Waits for the next tick, which comes at the same moment for all streams; the first of them stores."""
+        """All streams wait for the same moment; the first of them stores."""
         await asyncio.sleep(TICK_S - (time.monotonic() - self._began) % TICK_S)
         if self._open and not self._is_asked_for:
             self._is_asked_for = True
             await self.store.do(self._store)
 
     async def flush(self) -> None:
-        """Stores what has arrived since the last time. What cannot be stored now is tried again."""
+        """What cannot be stored now is tried again."""
         if self._open:
             await self.store.do(self._store)
 
     def flush_soon(self) -> None:
-        """The same without waiting, so it works even while the caller's loop is busy."""
+        """Works even while the caller's loop is busy."""
         if self._open:
             self.store.begin(self._store)
 
@@ -84,7 +82,7 @@ class OpenStreams:
 
 
 class IncomingMessage:
-    """A message that grows in the store from its first delta on. Without any delta, nothing is stored."""
+    """A message that grows in the store from its first delta on."""
 
     def __init__(self, streams: OpenStreams, session: ChatSession, draft: Message) -> None:
         self._streams, self._store = streams, streams.store
@@ -110,7 +108,7 @@ class IncomingMessage:
 
     @property
     def message(self) -> Message | None:
-        """The message so far; None before the first delta."""
+        """None before the first delta."""
         return replace(self._draft, blocks=self.blocks) if self._begun else None
 
     async def add(self, delta: Delta) -> None:
@@ -122,12 +120,11 @@ class IncomingMessage:
             self._ticker = asyncio.create_task(self._tick())
 
     def take(self) -> list[Delta]:
-        """The deltas that are not stored yet, to be stored now."""
+        """The deltas to store now."""
         with self._building:
             return self._builder.take()
 
     def put_back(self, deltas: list[Delta]) -> None:
-        """Takes back what could not be stored."""
         with self._building:
             self._builder.put_back(deltas)
 
@@ -151,7 +148,7 @@ class IncomingMessage:
         outcome: dict[str, Any] | None = None,
         also: Callable[[], None] | None = None,
     ) -> Message | None:
-        """Stores the whole message, the outcome of its request and what `also` writes. None if nothing arrived."""
+        """Also stores the outcome of the request, and what `also` writes. None if nothing arrived."""
         if not self._begun:
             return None
         self.is_over = True
@@ -184,7 +181,7 @@ class IncomingMessage:
 
 
 def delta_of(part: TextPart | ThinkingPart | CallPart) -> Delta:
-    """The delta for a part. Its text is cleaned: providers can send characters that cannot be stored."""
+    """Cleans the text: providers can send characters that cannot be stored."""
     if isinstance(part, TextPart):
         return ["text", clean(part.text)[0]]
     if isinstance(part, ThinkingPart):

@@ -22,16 +22,14 @@ FIRST_PAGE = 256
 ALL_OWN: Mapping[str, Mapping[str, str]] = {}
 Unit = tuple[Message, ...]
 CountedUnits = dict[str, list[Counted]]
-"""The counted entries of each unit by the id of its first message; tool results count with their call."""
+"""By the id of each unit's first message; tool results count with their call."""
 
 
 class LoadedView(Struct, frozen=True, dict=True):
     view: View
     counted_units: CountedUnits
     factor: float = 1.0
-    """The calibration of these counts."""
     summary: Counted | None = None
-    """The summary as it is sent."""
     results: Mapping[str, int] = field(default_factory=dict)
     """Tokens of each tool result of the last round, by `message/call`."""
 
@@ -51,7 +49,7 @@ class LoadedView(Struct, frozen=True, dict=True):
 
     @cached_property
     def all_results(self) -> dict[str, int]:
-        """Tokens of every tool result as it is sent, by `message/call`; several in one entry get their shares."""
+        """Of every tool result as it is sent, by `message/call`; several in one entry get their shares."""
         found: dict[str, int] = {}
         for unit in units(self.view.tail):
             keys = _result_keys(unit)
@@ -64,7 +62,6 @@ class LoadedView(Struct, frozen=True, dict=True):
         return found
 
     def rescaled(self, factor: float) -> "LoadedView":
-        """The same with another calibration."""
         if factor == self.factor:
             return self
         units = {id: [entry.rescaled(factor) for entry in entries] for id, entries in self.counted_units.items()}
@@ -74,12 +71,12 @@ class LoadedView(Struct, frozen=True, dict=True):
 
     @property
     def covered_before(self) -> int:
-        """The number of messages that the Compaction in force covers, which is also the number of the last one."""
+        """The number of covered messages, which is also the number of the last one."""
         before = self.view.compaction
         return before.messages_archived + len(before.lifted) if before and before.last else 0
 
     def archived(self, last: str | None, lifted: Sequence[str]) -> int:
-        """The number of messages archived after a cut, including older ones that were not loaded."""
+        """Includes older messages that were not loaded."""
         before, tail = self.view.compaction, self.view.tail
         said = {message.id: message.said for message in tail}.get(last or "")
         if said is None:
@@ -94,7 +91,6 @@ class LoadedView(Struct, frozen=True, dict=True):
 
     @cached_property
     def before(self) -> list[Counted]:
-        """Everything before the current message."""
         return [*self.ahead, *self.entries(self.view.history)]
 
     def entries(self, messages: Sequence[Message]) -> list[Counted]:
@@ -102,7 +98,7 @@ class LoadedView(Struct, frozen=True, dict=True):
 
 
 def _result_keys(unit: Unit) -> dict[str, str]:
-    """The key of each call's result: `message/call`."""
+    """By call, `message/call`."""
     return {result.call_id: f"{message.id}/{result.call_id}" for message in unit[1:] for result in message.results}
 
 
@@ -129,7 +125,7 @@ async def load_view(
 
 
 def _said_of(page: list[Message]) -> list[Message]:
-    """The messages of a page, oldest first, without Compactions."""
+    """Oldest first, without Compactions."""
     return [message for message in reversed(page) if message.compaction is None]
 
 
@@ -159,7 +155,6 @@ async def extend_view(
 async def grown_view(
     store: Store, token_cache: TokenCache, known: LoadedView, said: Sequence[Message], current: str | None
 ) -> LoadedView:
-    """The view with these messages at its end."""
     view = replace(known.view, tail=(*known.view.tail, *said), current=current)
     known = known.rescaled(token_cache.factor)
     # the same Compaction has the same summary
@@ -197,7 +192,7 @@ async def _counted_view(
 
 
 async def _results(token_cache: TokenCache, view: View, known: CountedUnits) -> dict[str, int]:
-    """Tokens of each result of the last round; their sum is at most the round's own count."""
+    """Of each result of the last round; their sum is at most the round's own count."""
     if not view.rounds:
         return {}
     unit = units(view.rounds)[-1]
@@ -217,7 +212,7 @@ async def _count(
     excerpts: Mapping[str, str],
     call_ids: Mapping[str, Mapping[str, str]] = ALL_OWN,
 ) -> CountedUnits:
-    """Counts of these messages' units; known ones are not rendered again."""
+    """Known units are not rendered again."""
     fresh = [unit for unit in units(messages) if unit[0].id not in known]
     entries = [entries_of(unit, excerpts, call_ids.get(unit[0].id, OWN_IDS)) for unit in fresh]
     counted = iter(await token_cache.count([entry for group in entries for entry in group]))
@@ -225,7 +220,7 @@ async def _count(
 
 
 async def view_after_cut(token_cache: TokenCache, loaded: LoadedView, block: Compaction) -> LoadedView:
-    """The view after this Compaction. Nothing is read again, and what is no longer sent is released."""
+    """Nothing is read again, and what is no longer sent is released."""
     before, (covered, tail) = loaded.view.compaction, loaded.view.split(block.last)
     lifted = tuple(message for message in (*loaded.view.lifted, *covered) if message.id in block.lifted)
     view = replace(loaded.view, tail=tail, lifted=lifted, compaction=block, older=0)

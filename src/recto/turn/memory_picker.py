@@ -62,7 +62,7 @@ class MemoryPicker(Picker):
             self._sections += [Memory(name, text, include="agent", path=file.path) for name, text in texts.items()]
             notes.append(f"{memory.name} is long for this window: only the sections that bear on a message are sent")
         if notes and not turn.is_draft and (project := turn.session.project):
-            # once per change of the files: otherwise they would come with every question; a draft shows all of them
+            # once per change of the files, not with every question; a draft shows all of them
             notes = [*await asyncio.to_thread(untold_notes, self._agents.home, project, found.files, notes)]
         return StablePicks(memory=tuple(chosen), notes=tuple(notes))
 
@@ -84,7 +84,7 @@ class MemoryPicker(Picker):
         return bool(self._sections)
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
-        """The sections of long files that bear on the message, best first."""
+        """The relevant sections of long files, best first."""
         settings, text = context.settings, without_mentions(message.text)
         limits = ChoiceLimits(settings.top_k, settings.top_n, settings.include_score, settings.min_score)
         try:
@@ -109,8 +109,7 @@ class MemoryPicker(Picker):
 
 
 def read_memory(files: MemoryFiles, agents: Agents, session: ChatSession) -> Mapping[MemoryScope, FoundMemory]:
-    """All memory files of a conversation, even those that settings switch off: the turn reads them before it knows the
-    settings."""
+    """Includes files that settings switch off: the turn reads them before it knows the settings."""
     folders, project = [folder for _, folder in agents.agent_folders(session.agent)], session.project
     gone = f"the folder of this conversation, {project}, is not there, nor is its memory"
     is_there = project is not None and os.path.isdir(project)

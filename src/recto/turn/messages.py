@@ -32,11 +32,11 @@ DRAFT = "next"
 
 
 class AnswerAgain(Struct, frozen=True):
-    """Answers the user's last message on the path again, without a new message."""
+    """Requests another reply to the user's last message on the path."""
 
 
 Given = str | bytes | Sequence[Block]
-"""A text, or blocks: text, images, files, and results of tool calls that were handed back."""
+"""A text, or blocks: text, images, files, and results of handed-back tool calls."""
 TurnStart = Given | AnswerAgain
 
 
@@ -44,9 +44,8 @@ class UserMessage(Struct, frozen=True):
     blocks: tuple[Block, ...] = ()
     results: tuple[ToolResult, ...] = ()
     repaired: int = 0
-    """The number of characters that could not be stored and were replaced."""
+    """How many characters could not be stored and were replaced."""
     answers_again: bool = False
-    """True if the user's last message gets another reply."""
 
 
 def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage:
@@ -89,7 +88,7 @@ class StartedTurn(Struct, frozen=True):
     reads: FirstReads
     events: tuple[Event, ...] = ()
     is_continued: bool = False
-    """The message was stored before: results came for tool calls that were handed back, or it is answered again."""
+    """The message was stored before: it has new tool results, or is answered again."""
 
 
 async def append_message(
@@ -104,7 +103,7 @@ async def append_message(
     own = await stored_blocks(store, given.blocks)
 
     def step() -> tuple[tuple[Message, int | None] | None, SessionChanges]:
-        """The message, and how many waiting ones it includes; None for one that was already stored."""
+        """The message, and how many waiting ones it includes; None for a message stored before."""
         if given.answers_again:
             return (_turn_message(store, session), None), {}
         waiting = store.waiting.take(session.conversation)
@@ -139,7 +138,7 @@ async def append_message(
 
 
 def _joined(messages: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
-    """Several messages as one, with an empty line between their texts."""
+    """An empty line separates the texts."""
     blocks: list[Block] = []
     for message in messages:
         for place, block in enumerate(message):
@@ -152,7 +151,6 @@ def _joined(messages: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
 
 
 async def queue_message(store: Store, session: ChatSession, given: UserMessage) -> WaitingMessage:
-    """Stores a message that waits for its turn."""
     if given.results or not given.blocks:
         raise Invalid("only a message can wait; send tool results with the next message")
     blocks = await stored_blocks(store, given.blocks)
@@ -161,12 +159,12 @@ async def queue_message(store: Store, session: ChatSession, given: UserMessage) 
 
 
 async def is_waiting(store: Store, session: ChatSession) -> bool:
-    """True if a message must wait. Calls that were handed back to the caller are answered first."""
+    """True if messages wait to enter the conversation now. Handed-back calls are answered first."""
     return session.pending is None and bool(await store.do(store.waiting.of, session.conversation))
 
 
 async def stored_blocks(store: Store, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks, with images and files replaced by their hashes in the store."""
+    """Replaces the data of images and files by their hash."""
 
     def stored(block: Block) -> Block:
         if not isinstance(block, Image | File) or not block.base64:
@@ -218,7 +216,7 @@ def pending_reply(store: Store, head: str | None) -> str | None:
 
 
 def edited_message(message: Message, text: str) -> tuple[Block, ...]:
-    """The user's message with another text and the same attachments. Raises Invalid if it is not the user's."""
+    """Keeps the attachments. Raises Invalid if the message is not the user's."""
     if message.role != "user":
         raise Invalid(f"#{message.said} is not your message: only your own can be edited", id=message.id)
     attached = tuple(block for block in message.blocks if isinstance(block, Image | File))
@@ -228,7 +226,7 @@ def edited_message(message: Message, text: str) -> tuple[Block, ...]:
 
 
 def _turn_message(store: Store, session: ChatSession) -> Message:
-    """The user message to answer: the last one on the path."""
+    """The last user message on the path."""
     at, most = session.head, FIRST_PAGE
     while at:
         page = store.tree.page(at, most=most)

@@ -94,14 +94,14 @@ class Models:
         return replace(resolved, notes=(*resolved.notes, *_unknowns(resolved, left_out)))
 
     async def bare(self, name: str, chosen: Mapping[str, Any]) -> TurnContext:
-        """The context for a side call, without any sources."""
+        """For a side call, without any sources."""
         return await build_context(await self.resolve(name, Agent(), chosen), StablePicks())
 
     def _in_force(
         self, model: Model, agent: Agent, chosen: Mapping[str, Any], call: str | None
     ) -> tuple[Settings, tuple[str, ...]]:
-        """The settings of a turn: the conversation's override the agent's, and options override both. For the strategy
-        the order is: call, option, conversation, agent, model, settings."""
+        """The conversation's settings override the agent's, and options override both. The order for the strategy:
+        call, option, conversation, agent, model, settings."""
         below = apply_agent(self._settings, agent)
         if model.strategy and STRATEGY not in agent.context and below.origin(STRATEGY) != OPTION:
             below = configuration.changed(below, {STRATEGY: model.strategy}, model.name)
@@ -119,18 +119,17 @@ class Models:
         return await self.provider(name).model(self._catalog.full_name(name))
 
     def name(self, chosen: str, options: CallOptions, agent: Agent) -> str:
-        """The name of the model that answers; `chosen` is the conversation's own."""
         return options.model or chosen or agent.model or self._settings.model
 
     def known_model(self, name: str) -> Model | None:
-        """The facts about a model without asking its provider; None if the name is not enough."""
+        """Asks no provider; None if the name is not enough."""
         try:
             return self._catalog.find(*split_name(self._catalog.full_name(name)))
         except RectoError:
             return None
 
     def full_name(self, name: str) -> str:
-        """`provider:id` of a model, from any of its names."""
+        """`provider:id`, from any of the model's names."""
         return ":".join(split_name(self._catalog.full_name(name)))
 
     def provider(self, model: str) -> Provider:
@@ -140,7 +139,7 @@ class Models:
         return self._providers[name]
 
     async def _token_cache(self, provider: Provider, model: Model, conversation: str) -> TokenCache:
-        """The cache with a calibration from the latest reports about the model, fixed for the turn."""
+        """Calibrated by the latest reports about the model, for the whole turn."""
         cache = self._token_caches.get(model.name)
         if cache is None or cache.model != model:
             cache = TokenCache(provider.format, model, await provider.counter(model), self._store)
@@ -150,12 +149,10 @@ class Models:
         return cache.calibrated(learned(same, conversation)) if same else cache
 
     async def longest_reply(self, name: str) -> int:
-        """The longest possible reply without a given length, in tokens."""
         model = await self.model(name)
         return self._parameters(model, self.provider(name)).max_tokens or largest_reply(model)
 
     def _parameters(self, model: Model, provider: Provider, given: Parameters = Parameters()) -> Parameters:  # noqa: B008  frozen
-        """The parameters of settings and model, overridden by those `given`."""
         wanted = self._settings.reply
         longest = wanted.max_tokens or model.max_tokens
         default = provider.format.default_max_tokens
@@ -166,8 +163,7 @@ class Models:
         return replace(Parameters(longest, temperature, wanted.thinking_budget or model.thinking_budget), **changed)
 
     def _prompt(self, agent: Agent, model: Model) -> str:
-        """The agent's prompt, unless an option overrides it. Files are read at every turn; the record keeps the text
-        that was sent."""
+        """Files are read at every turn; the record keeps the text that was sent."""
         settings = self._settings
         if agent.system_prompt is not None and OPTION not in map(
             settings.origin, ("system_prompt", "system_prompt_file")

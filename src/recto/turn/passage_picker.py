@@ -78,7 +78,7 @@ class FoundAhead(NamedTuple):
 
 
 class PassageSearch:
-    """Finds passages for messages, even before a model that starts slowly is ready."""
+    """Finds passages for messages, even before a slow model has started."""
 
     def __init__(self, store: Store, vaults: OpenVaults, settings: Settings) -> None:
         self._store, self._vaults = store, vaults
@@ -94,7 +94,7 @@ class PassageSearch:
         return self._is_wanted(self._references.quotes, model)
 
     def searches(self, model: Model) -> bool:
-        """True if messages are looked up, for the model or only for quotes to the user."""
+        """The same, or only for quotes to the user."""
         return self.finds(model) or self._references.quotes == "always"
 
     def _is_wanted(self, setting: str, model: Model) -> bool:
@@ -107,7 +107,7 @@ class PassageSearch:
         return Working("notes", notes=left) if left else Working("sources")
 
     async def quote_ahead(self, session: ChatSession, started: StartedTurn, model: Model | None) -> NotesQuoted | None:
-        """The quotes of a message that can be shown before the model's reply, if Recto searches the notes."""
+        """The quotes that come before the model's reply, if Recto searches the notes."""
         vault, message, text = session.vault, started.message, started.message.text
         if vault is None or model is None or model.summarizes or not (self.searches(model) and self.quotes(model)):
             return None
@@ -119,7 +119,7 @@ class PassageSearch:
         return NotesQuoted(quotes, str(vault.root), model.name if model.answers_from_notes else "") if quotes else None
 
     async def find(self, session: ChatSession, message: Message) -> FoundPassages:
-        """Searches with the last question and the notes used there, if the message refers to them."""
+        """Adds the last question and the notes used there, if the message refers to them."""
         lookup = Lookup(message.text)
         if message.parent and leans_on_earlier(message.text):
             newest = await self._store.do(self._store.tree.page, message.parent, most=LOOKED_BACK)
@@ -127,7 +127,7 @@ class PassageSearch:
         return await self.look_up(session, lookup)
 
     async def look_up(self, session: ChatSession, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
-        """Searches the notes. A failure is reported, and the turn goes on."""
+        """A failure is reported, and the turn goes on."""
         vault = session.vault
         assert vault is not None
         search = self._vaults.search(vault)
@@ -141,7 +141,7 @@ class PassageSearch:
 
 
 def _found(vault: Vault, search: VaultSearch, lookup: Lookup, is_named: bool) -> FoundPassages:
-    """The passages found, or the reason why there are none."""
+    """The passages, or why there are none."""
     is_overview = not is_named and asks_for_overview(lookup.text)
     found = find_passages(search, vault.read, lookup, is_named=is_named)
     if found.passages:
@@ -152,7 +152,7 @@ def _found(vault: Vault, search: VaultSearch, lookup: Lookup, is_named: bool) ->
 
 
 def _lookup(text: str, newest: Sequence[Message]) -> Lookup:
-    """`newest` are the messages before it, newest first; those before a clear do not count."""
+    """`newest`: the messages before it, newest first, back to a clear."""
     said = list(takewhile(lambda each: not (each.compaction and each.compaction.action == "clear"), newest))[::-1]
     asked = [each for each in said if each.role == "user" and each.text][-EARLIER:]
     first = said.index(asked[0]) if asked else 0
@@ -262,8 +262,8 @@ class PassagePicker(Picker):
         return VolatilePicks(tuple(inserts), tuple(passed))
 
     async def _brief(self, found: FoundPassages, cache: TokenCache, left: int) -> VolatilePicks:
-        """As much of the best note as fits, and the other quoted sentences. A small model reads slowly, and the quotes
-        are shown to the user anyway."""
+        """As much of the best note as fits, and the other quoted sentences: a small model reads slowly. The quotes are
+        shown to the user anyway."""
         await self._quote(found.passages, found.question)
         lines, brought = list[str](), list[AnswerPassage]()
         others = [(each, each.statements[0].statement) for each in found.passages[:MOST_PASSAGES] if each.statements]
@@ -288,7 +288,7 @@ class PassagePicker(Picker):
 
 
 def may_be_answered(text: str) -> bool:
-    """False for a greeting, thanks, a calculation, or a text too long to be a question."""
+    """False for a greeting, thanks, a calculation, or a long text."""
     if len(text) > LONGEST or is_arithmetic(text):
         return False
     return any(map(_asks_something, split_sentences(text[:LONGEST])))
@@ -331,14 +331,13 @@ ANY_LANGUAGE = Orders("Answer in the language of the question:", ORDERS["en"].no
 
 
 def told_orders(question: VaultQuestion, passages: Sequence[AnswerPassage]) -> Orders:
-    """The orders in the language of the question, or of the notes if the question is too short to tell."""
+    """In the language of the question, or of the notes if it is too short to tell."""
     language = question.language or language_of(" ".join(each.text for each in passages))
     return ORDERS.get(language, ANY_LANGUAGE)
 
 
 def told_lines(passage: AnswerPassage, statement: NoteStatement, *, is_first: bool) -> Iterator[str]:
-    """The lines of a statement. The first passage brings its section, or the whole note if that is short, one line per
-    section."""
+    """The first passage brings its section, or the whole note if that is short, one line per section."""
     document, body = passage.document, passage.document.parsed.body_start
     is_short = len(document.text) - body <= NOTE_CHARS
     if not is_first or statement.start < body or not (is_short or _is_small_table(passage, statement)):
@@ -356,7 +355,7 @@ def told_lines(passage: AnswerPassage, statement: NoteStatement, *, is_first: bo
 
 
 def _is_small_table(passage: AnswerPassage, statement: NoteStatement) -> bool:
-    """True unless the statement is in a table too large for a small model to read whole."""
+    """True if the statement is in no table, or in one that a small model reads whole."""
     around = note_statements(passage.document, statement.start, statement.end)
     rows = [each.text for each in around if each.kind == "row" and each.table == statement.table]
     return statement.table is None or sum(map(len, rows)) <= AROUND_CHARS

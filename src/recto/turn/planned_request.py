@@ -29,8 +29,6 @@ TOLD_ALWAYS = ("strategy", "kept", "left_out", "because")
 
 
 class CurrentMessage(Struct, frozen=True):
-    """The user's message with its inserts, counted alone and step by step."""
-
     message: Message
     counted: Counted
     own: Count
@@ -43,12 +41,10 @@ class CurrentMessage(Struct, frozen=True):
 
 
 class WindowNotes(Struct, frozen=True):
-    """Information about a window beyond its contents."""
-
     conversation: str
     notes: tuple[str, ...] = ()
     promised: int = 0
-    """The room of a summary that is yet to be written, for previews."""
+    """The room of a summary yet to be written, for previews."""
     not_picked: tuple[Pick, ...] = ()
 
 
@@ -71,12 +67,11 @@ class PlannedRequest(Struct, frozen=True):
 
     @property
     def needs_compaction(self) -> bool:
-        """True if it cannot be sent without a compaction."""
         return self.plan.cut is not None or self.window.free < 0
 
     @property
     def at_most_usd(self) -> float | None:
-        """The most that it can cost, if the reply keeps to its `max_tokens`, or else to the reserve."""
+        """The most it can cost, if the reply keeps to its `max_tokens`, or else to the reserve."""
         longest = self.context.parameters.max_tokens or self.window.reserve
         return at_most(self.context.model, self.window.total, longest)
 
@@ -85,7 +80,7 @@ class PlannedRequest(Struct, frozen=True):
         return self.context.parameters.max_tokens or largest_reply(self.context.model)
 
     def pieces(self) -> tuple[tuple[Piece, ...], int]:
-        """The pieces to send, and how many of them precede what changes with every message."""
+        """The pieces, and how many of them precede what changes with every message."""
         before, rounds = self.loaded.before, self.loaded.entries(self.loaded.view.rounds)
         body = [entry.wire for entry in (*before, self.current.counted, *rounds)]
         preamble, format = self.preamble.pieces, self.token_cache.format
@@ -109,21 +104,21 @@ async def count_current(
 
 
 def plan_turn(context: TurnContext, loaded: LoadedView, current: CurrentMessage, notes: WindowNotes) -> PlannedRequest:
-    """Plan and window for one request. If the plan has a cut, the caller compacts and plans again."""
+    """If the plan has a cut, the caller compacts and plans again."""
     budget = replace(context.budget, picked=current.for_inserts, current=current.own.tokens)
     plan = plan_window(context.strategy, loaded.view, budget, loaded.counts)
     return _assemble(context, loaded, current, budget, plan, notes)
 
 
 async def count_with(planned: PlannedRequest, insert: Insert) -> CurrentMessage:
-    """The message of a turn with one more insert, in front of the others."""
+    """Puts the insert in front of the others."""
     others = [item for item, _ in planned.current.inserts]
     block = planned.loaded.view.compaction
     return await count_current(planned.token_cache, planned.current.message, [insert, *others], block)
 
 
 def with_current(planned: PlannedRequest, more: CurrentMessage, not_picked: Sequence[Pick] = ()) -> PlannedRequest:
-    """The same turn with more in front of its message; its plan stays."""
+    """More in front of the message, with the same plan."""
     notes = replace(planned.notes, not_picked=(*planned.notes.not_picked, *not_picked))
     return _assemble(planned.context, planned.loaded, more, planned.budget, planned.plan, notes)
 
@@ -160,8 +155,8 @@ def window_of(
 
 
 def _marks(planned: PlannedRequest, pieces: Sequence[Piece], stable: int) -> list[int]:
-    """Where cache marks pay: after the instructions, after the history, and after the last message, unless it has
-    inserts, which the next request will not repeat."""
+    """Cache marks pay after the instructions, after the history, and after the last message, unless it has inserts,
+    which the next request will not repeat."""
     places, preamble = list[int](), len(planned.preamble.pieces)
     if planned.preamble.count.tokens >= LEAST_CACHED:
         places += [place for place in range(preamble) if pieces[place].kind in ("tool", "system")][-1:]
@@ -211,7 +206,7 @@ def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, prom
 
 
 def account_of(planned: PlannedRequest) -> RequestAccount:
-    """The account of the turn for its record, without its bytes; empty values are omitted."""
+    """Without the bytes; empty values are omitted."""
     view, block, cache = planned.loaded.view, planned.loaded.view.compaction, planned.token_cache
     stays = view.still_sent + view.history
     messages = SentRange(
@@ -239,7 +234,6 @@ def _says(value: object) -> bool:
 
 
 def reply_request(planned: PlannedRequest, conversation: str, message: Message) -> Request:
-    """The request for a message, with its record."""
     cache, (pieces, stable) = planned.token_cache, planned.pieces()
     return Request(
         id=new_id(),

@@ -45,12 +45,12 @@ class Preamble(Struct, frozen=True):
     """The system prompt, with the fixed cost of every request."""
     tools: tuple[tuple[Tool, Count], ...]
     is_open: bool
-    """True if the list of messages already holds an item, so that the next needs a comma."""
+    """True if the list of messages is not empty, so that the next needs a comma."""
     rules: Count = ZERO
     references: Count = ZERO
     instructed: Instructions = Instructions()
     picks: tuple[tuple[str, Pick], ...] = ()
-    """Rules, references and tools by their section, with the tokens of each."""
+    """By section, with tokens."""
 
     @property
     def instructions(self) -> Count:
@@ -62,7 +62,7 @@ class Preamble(Struct, frozen=True):
 
     @property
     def counts(self) -> tuple[Count, ...]:
-        """Part by part: some may be exact and others not."""
+        """Separate, because some may be exact and others not."""
         return (self.system, self.rules, self.references, *(count for _, count in self.tools))
 
     @property
@@ -83,7 +83,7 @@ async def build_preamble(
     tools: Sequence[Selection] = (),
 ) -> Preamble:
     system, texts = token_cache.defused(instructions.text), instructions
-    # the prompt alone, with rules, and with references too: they are sent as one text, so they are counted as one
+    # with references too: they are sent, and so counted, as one text
     prompt, with_rules, whole = await _system_counts(
         token_cache, parameters, [texts.prompt, _joined(texts.prompt, texts.for_rules), texts.text]
     )
@@ -104,7 +104,7 @@ async def build_preamble(
 async def with_tools(
     preamble: Preamble, token_cache: TokenCache, parameters: Parameters, tools: Sequence[Selection]
 ) -> Preamble:
-    """The same instructions, counted only once, with these tools in front of them."""
+    """Counts the instructions only once."""
     specs = [each.source for each in tools if isinstance(each.source, Tool)]
     system = token_cache.defused(preamble.instructed.text)
     pieces = token_cache.format.preamble(token_cache.model.id, parameters, system, specs)
@@ -116,7 +116,6 @@ async def with_tools(
 
 
 async def _system_counts(token_cache: TokenCache, parameters: Parameters, texts: Sequence[str]) -> list[Count]:
-    """Counts of each text as the system prompt."""
     known: dict[str, Count] = {}
     for text in texts:
         if text not in known:

@@ -30,22 +30,18 @@ ASK_AGAIN_S = 0.005
 
 
 class LastTools(Struct, frozen=True):
-    """The tools of the last request."""
-
     compaction: int | None = None
-    """The number of the Compaction that was in force."""
+    """The number of the Compaction in force."""
     chosen: tuple[SourceId, ...] = ()
-    """Tools that were chosen for a message: they stay until the next compaction."""
+    """Chosen for a message, and kept until the next compaction."""
     sent: Mapping[SourceId, str] = field(default_factory=dict)
-    """All of them, with the hash of the text that was sent."""
+    """With the hash of the text that was sent."""
     short: frozenset[SourceId] = frozenset()
-    """Tools that were sent in a short form."""
     left_out: frozenset[SourceId] = frozenset()
-    """Tools that there was no room for."""
 
 
 NO_ROOM = "the tools take more than their share of the window"
-"""The reason for leaving a tool out begins with this, and the reason for a short form ends with it."""
+"""Begins the reason for leaving a tool out, and ends the reason for a short form."""
 
 
 def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pick]) -> LastTools:
@@ -60,7 +56,7 @@ def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pi
 
 
 class DraftedView(Struct, frozen=True):
-    """The view of the last draft. The next draft uses it until there is a new message."""
+    """The next draft uses it until there is a new message."""
 
     head: str | None
     token_cache: TokenCache
@@ -69,23 +65,20 @@ class DraftedView(Struct, frozen=True):
 
 
 SessionChanges = dict[str, Any]
-"""Changes of a step to the session, by field name."""
+"""By field name."""
 
 
 class NewConversation(Struct, frozen=True):
-    """A conversation that is not stored yet."""
-
     id: str
     store: Callable[[str], None]
-    """Stores it under its id, in the transaction of its first message, so that a killed process leaves no empty
-    conversation."""
+    """Stores it in the transaction of its first message, so that a killed process leaves no empty conversation."""
 
 
 _FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
 
 
 def moved(placed: AppendedMessage) -> SessionChanges:
-    """The changes after a message was appended; without a moved head the session is on its own branch."""
+    """If the stored head did not move, the session is on its own branch."""
     message = placed.message
     before = message.said - (0 if message.compaction else 1)
     first: BranchStart = "compaction" if message.compaction else _FIRST.get(message.role, "message")
@@ -104,41 +97,41 @@ class ChatSession(Struct):
     """The model requested by name; if empty, agent and settings decide."""
     vault: Vault | None = None
     document: str | None = None
-    """The document open beside the chat, by its path in the vault."""
+    """Open beside the chat; a path in the vault."""
     agent: str = "default"
     project: Path | None = None
     """The folder in which the conversation began: its memory applies wherever the conversation continues."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
-    """The settings chosen for the conversation, by key."""
+    """By key."""
     is_guest: bool = False
-    """A guest on this server, who may use neither its tools nor its files."""
+    """May use neither the tools nor the files of this server."""
     branch: Branched | None = None
-    """Where this client's path left the conversation's main path; None if it has not."""
+    """Where this client's path left the conversation's; None if it has not."""
     request: str | None = None
     """The last request made from here: the next is stored as a difference."""
     loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
     """The last window's view by token cache, to which the next one adds."""
     drafted: DraftedView | None = None
     settings: ContextSettings | None = None
-    """Those of the last turn, which are probably still right."""
+    """Those of the last turn, probably still right."""
     last_tools: LastTools | None = None
     """None if they must be read from the record of the last request."""
     stored_hashes: frozenset[str] = frozenset()
-    """Hashes of source texts that are in the store."""
+    """Source texts in the store."""
     allowed: frozenset[str] = frozenset()
     """Tools that run without asking during this session: `server` or `server/tool`."""
     declined: int = 0
     """The size of the window when the user last refused a compaction."""
     pending: str | None = None
-    """The reply whose tool calls wait for results from the caller."""
+    """Has tool calls that wait for results from the caller."""
     suspended: object = None
     """The prepared turn of `pending`, which continues with the same picks."""
     run: TaskRun | None = None
     """The agent's run in progress here."""
     cap: SpendCap | None = None
-    """The spending cap of the client's key; None for the owner, and for a key without a limit."""
+    """None for the owner, and for a key without a limit."""
     creation: NewConversation | None = None
-    """The conversation that the next step stores first."""
+    """To be stored by the next step."""
     _shown: set[str] = field(default_factory=set)
     _waiting: list[str] = field(default_factory=list)
     _is_nearly_full: bool = False
@@ -176,12 +169,11 @@ class ChatSession(Struct):
         return result
 
     def task_runs(self, *, begins: bool = False) -> tuple[dict[str, object], ...]:
-        """The run, if any, that a message stored now belongs to."""
+        """The run that a message stored now belongs to, if any."""
         return (self.run.record(begins=begins),) if self.run else ()
 
     @property
     def is_answering(self) -> bool:
-        """True during a turn."""
         return self._turn.locked()
 
     @asynccontextmanager
@@ -197,28 +189,28 @@ class ChatSession(Struct):
     # -- notes to the user
 
     def note_later(self, text: str) -> None:
-        """Adds a note to show with the next message."""
+        """Shows a note with the next message."""
         self._waiting.append(text)
 
     def is_new(self, note: str) -> bool:
-        """True if a note has not been shown before; it counts as shown from now on."""
+        """True once for each note."""
         before = len(self._shown)
         self._shown.add(note)
         return len(self._shown) > before
 
     def new_notes(self, notes: Sequence[str], always: Sequence[str] = ()) -> list[str]:
-        """The notes to show now: `always` and the new ones, including those that waited."""
+        """`always`, the new notes, and those that waited."""
         waiting, self._waiting = self._waiting, []
         if self.vault and (renamed := self.vault.untold_rename()):
             waiting.append(renamed)
         return waiting + [note for note in notes if note in always or self.is_new(note)]
 
     def new_branch(self) -> Branched | None:
-        """The session's new branch, returned once."""
+        """Each branch is returned once."""
         is_new, self._has_untold_branch = self._has_untold_branch, False
         return self.branch if is_new else None
 
     def becomes_nearly_full(self, is_nearly_full: bool) -> bool:
-        """True once when the window becomes nearly full, and again after it was not."""
+        """True once; again after it was not full."""
         before, self._is_nearly_full = self._is_nearly_full, is_nearly_full
         return is_nearly_full and not before

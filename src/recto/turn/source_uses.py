@@ -40,14 +40,12 @@ def record_sources(store: Store, request: str, planned: PlannedRequest, known: f
 
 
 def tools_of(planned: PlannedRequest) -> LastTools:
-    """The tools of a request, with which the next one begins."""
     block = planned.loaded.view.compaction
     sent = (pick for section, pick in planned.preamble.picks if section == "tools")
     return last_tools(block.compaction_number if block else None, sent, planned.context.stable.passed)
 
 
 def _sent(planned: PlannedRequest) -> Iterator[SentSource]:
-    """Every source with the text that was sent."""
     instructed = planned.preamble.instructed
     for each in (*instructed.rules, *instructed.memory, *instructed.references):
         yield SentSource(each.id, each.text)
@@ -59,17 +57,15 @@ def _sent(planned: PlannedRequest) -> Iterator[SentSource]:
 
 
 class ReplyEvidence(Struct, frozen=True):
-    """A reply and the texts it is compared with."""
-
     reply: str
     given: tuple[SentSource, ...]
     called: frozenset[str]
     known: str
-    """Other text it may draw on: the conversation, documents, tool results."""
+    """What else the reply may draw on: the conversation, documents, tool results."""
 
     @property
     def is_short(self) -> bool:
-        """True if comparing takes less time than starting a thread; tools are not compared at all."""
+        """Comparing takes less time than starting a thread. Tools are not compared."""
         sizes = [len(each.text) for each in self.given if each.id.kind != "tool"]
         return not sizes or len(self.reply) + len(self.known) + sum(sizes) < SHORT
 
@@ -79,7 +75,7 @@ class ReplyEvidence(Struct, frozen=True):
 
 
 def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
-    """The evidence for the last reply of a turn; None if no source was sent, as in most chats."""
+    """None if no source was sent, as in most chats."""
     if not (given := tuple(_sent(planned))):
         return None
     view = planned.loaded.view
@@ -126,6 +122,5 @@ class UseTracker:
 
 
 def told_uses(uses: Sequence[UseEvidence]) -> dict[str, Any]:
-    """The fields for the record about the sources that a reply used."""
     used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
     return {"used": used} if used else {}

@@ -38,31 +38,29 @@ def is_priced(model: Model) -> bool:
 
 
 def priced(model: Model, usage: Usage) -> Usage:
-    """The usage with its cost at the model's current prices."""
+    """At the model's current prices."""
     return replace(usage, cost_usd=model.prices.cost(usage)) if model.prices else usage
 
 
 def broken_off(model: Model, tokens: int, text: str, most: float | None = None) -> Usage:
-    """Our estimate for a reply that broke off: its input, and the output that came; or `most` if the model thinks
-    without showing it, because that cannot be counted."""
+    """The input, and the output that came; or `most` if the model thinks invisibly, which cannot be counted."""
     usage = priced(model, Usage(tokens, len(text) // CHARACTERS_PER_TOKEN, reported=False))
     return replace(usage, cost_usd=most) if most is not None and thinks_unseen(model.id) else usage
 
 
 def at_most(model: Model, tokens: int, longest_reply: int) -> float | None:
-    """The most that a call can cost, in US dollars; None if the price is unknown."""
+    """In US dollars; None if the price is unknown."""
     output = min(longest_reply, model.max_output or longest_reply)
     return model.prices.at_most(tokens, output) if model.prices else None
 
 
 def largest_reply(model: Model) -> int:
-    """The longest possible reply without a given length, in tokens."""
     return min(model.max_output or LARGEST_REPLY, model.window or LARGEST_REPLY)
 
 
 def shorter_reply(model: Model, longest: int, why: SpendLimit, replies: int = 1) -> int | None:
-    """How short the replies of a stopped call must be to stay within the limit, in tokens; None if nothing useful fits.
-    `longest` is the length with which the call was stopped."""
+    """The longest reply within the limit, in tokens; None if nothing useful fits. `longest`: the length with which the
+    call was stopped."""
     dearest = model.prices.dearest_output if model.prices else 0.0
     if not dearest:
         return None
@@ -95,7 +93,7 @@ def check_limits(
 
 
 def check_day(store: Store, limits: SpendSettings, most: float | None) -> None:
-    """Checks a call that belongs to no conversation."""
+    """For a call that belongs to no conversation."""
     if limits.day and most:
         _check_setting(store.spending.total(since=today()), most, limits.day, "spend.day", "today", "config")
 

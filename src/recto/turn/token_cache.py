@@ -29,8 +29,6 @@ LONGEST_TOKEN, LARGEST_FRAME = 256, 64
 
 
 class Counted(Struct, frozen=True):
-    """An entry as bytes, with its count."""
-
     entry: Entry
     wire: tuple[bytes, ...]
     count: Count
@@ -57,13 +55,11 @@ class TokenCache:
         self._unsaved: dict[bytes, Count] = {}
 
     def calibrated(self, calibration: TokenCalibration) -> Self:
-        """The same counts, read with another calibration."""
         made = copy.copy(self)
         made.calibration = calibration
         return made
 
     def with_window(self, window: int) -> Self:
-        """The same counts, for a model with a window of this size."""
         made = copy.copy(self)
         made.model = replace(self.model, window=window, window_from="chosen for this plan")
         return made
@@ -85,11 +81,11 @@ class TokenCache:
         ]
 
     async def tokens_of(self, text: str) -> int:
-        """The tokens of a text as a message of its own."""
+        """As a message of its own."""
         return (await self.count([Entry("user", (Text(text),))]))[0].count.tokens
 
     async def _with_data(self, entry: Entry) -> Entry:
-        """The entry with the bytes of its stored images and files."""
+        """Fills in the bytes of stored images and files."""
         filled: list[Block] = []
         for block in entry.blocks:
             if isinstance(block, Image | File) and block.sha256 and not block.base64:
@@ -120,20 +116,20 @@ class TokenCache:
         return [found[digest] for digest in hashes]
 
     async def _stored(self, pieces: Mapping[bytes, Piece]) -> dict[bytes, Count]:
-        """Counts in the store. New messages have none, and small ones are faster to count again."""
+        """New messages have no stored counts, and small ones are faster to count again."""
         size = sum(len(piece.data) for piece in pieces.values())
         if self.counter.is_quick and len(pieces) <= FEW_PIECES and size < FEW_BYTES:
             return {}
         return await self._store.do(self._store.token_counts.find, self.counter.key, list(pieces))
 
     def _is_credible(self, count: Count, piece: Piece) -> bool:
-        """False for a damaged count that this counter cannot have made, so that it does not pass for exact."""
+        """False for a damaged count that this counter cannot have made."""
         size = len(piece.data)
         can_be = size / LONGEST_TOKEN <= count.tokens <= size + LARGEST_FRAME
         return not count.exact or (can_be and self.counter.priming.exact)
 
     def save(self) -> None:
-        """Stores new counts. Runs in the store's thread, inside a transaction."""
+        """Runs in the store's thread, inside a transaction."""
         unsaved = {}
         while self._unsaved:  # one by one: another turn may be adding to it
             digest, count = self._unsaved.popitem()
@@ -155,8 +151,7 @@ class TokenCache:
 
 
 async def message_tokens(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int | None = None) -> Tokens:
-    """`own` is the message's count, if known. The tokens of its blocks add up to it, except for thinking that is not
-    sent back."""
+    """`own`: the message's count, if known. Its blocks add up to it, except for thinking that is not sent back."""
     if own is None:
         sent = tuple(block for block in blocks if not isinstance(block, References))
         own = (await cache.count([Entry(role, sent)]))[0].count.tokens
@@ -166,7 +161,7 @@ async def message_tokens(cache: TokenCache, role: Role, blocks: tuple[Block, ...
 
 
 async def _shares(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int) -> tuple[int, ...]:
-    """The blocks' shares of the count: a message is counted as one text."""
+    """Shares of the count: a message is counted as one text."""
     entries = [Entry(role, (Text(block.told) if isinstance(block, References) else block,)) for block in blocks]
     frame, *counts = [each.count.tokens for each in await cache.count([Entry(role, (Text(""),)), *entries])]
     alone = [max(0, tokens - frame) for tokens in counts]

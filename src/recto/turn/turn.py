@@ -54,28 +54,26 @@ NO_OVERRIDES = SourceOverrides()
 
 
 class Room(Struct, frozen=True):
-    """The room left for a volatile pick, in tokens."""
+    """In tokens."""
 
     unused: int
     """Free now, or after the compaction that may come first, whichever is more."""
     free: int
-    """The most that the message and everything in front of it may take together without a compaction."""
+    """Room for the message and everything in front of it without a compaction."""
     is_shared: bool = False
-    """True if a later picker needs some of it too."""
     inserts: tuple[Insert, ...] = ()
-    """The inserts of other pickers in front of the message."""
+    """Of other pickers, in front of the message."""
 
 
 class VolatilePicks(Struct, frozen=True):
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
-    """Picks that do not fit, with the reason."""
+    """Did not fit, with reasons."""
 
 
 def selections_inserted(
     section: str, heading: str, included: Sequence[Selection], sizes: Sequence[int], passed: Sequence[Pick]
 ) -> VolatilePicks:
-    """Selections of these sizes as one insert."""
     if not included:
         return VolatilePicks(passed=tuple(passed))
     picks = tuple(replace(each.pick, tokens=size) for each, size in zip(included, sizes, strict=True))
@@ -89,21 +87,19 @@ class Turn:
     session: ChatSession
     resolved: ResolvedModel
     asked: Message | None = None
-    """The message as it came in; None if the context is viewed before there is one."""
+    """As it came in; None if there is no message yet."""
     overrides: SourceOverrides = NO_OVERRIDES
     compaction: int | None = None
     """The number of the Compaction in force."""
     options: CallOptions = NO_OPTIONS
     is_draft: bool = False
-    """True for a preview: nothing is stored or sent."""
     source_notes: tuple[str, ...] = ()
     memory: asyncio.Future[Mapping[MemoryScope, FoundMemory]] | None = None
-    """The memory files, being read since the turn began."""
+    """Being read since the turn began."""
     has_facts: asyncio.Future[bool] | None = None
-    """True if any facts are stored."""
 
     message: Message = field(init=False)
-    """The message with the pickers' additions."""
+    """With the pickers' additions."""
     current: str | None = field(init=False)
     """The id of the message to answer; None for a compaction without one."""
     context: TurnContext = field(init=False)
@@ -115,10 +111,8 @@ class Turn:
     passed: tuple[Pick, ...] = ()
     _overflow: Overflow | None = None
     _uncalibrated: str = ""
-    """Why the counts of this turn are not calibrated."""
 
     async def begin(self, pickers: Sequence["Picker"], citations: Citations) -> None:
-        """Asks the pickers for the beginning of the window."""
         self.pickers, self.citations = pickers, citations
         self.message, self.current = self.asked or Message(DRAFT, "user", ()), self.asked.id if self.asked else None
         brought = {tool.name for tool in self.options.tools}
@@ -139,14 +133,13 @@ class Turn:
 
     @property
     def is_squeezed(self) -> bool:
-        """True if the next request must be smaller than the last, which the provider rejected as too long."""
+        """The provider rejected the last request as too long."""
         return self._overflow is not None
 
     # -- what the user should know
 
     @property
     def notes(self) -> list[str]:
-        """Notes about this message."""
         model = self.context.model
         left_out = unsupported(Entry("user", self.message.blocks), model)
         kinds = [("image" if isinstance(each, Image) else "file", each.name or "yours") for each in left_out]
@@ -155,17 +148,17 @@ class Turn:
 
     @property
     def count_notes(self) -> list[str]:
-        """Notes about the counts so far: a tokenizer may fail at any text."""
+        """A tokenizer may fail at any text."""
         return [note for note in (self.context.token_cache.counter.note, self._uncalibrated) if note]
 
     @property
     def late_notes(self) -> list[str]:
-        """The same, and notes of pickers from filling the remaining room."""
+        """Includes notes of pickers from `fill`."""
         return [*self.count_notes, *(picker.fill_note for picker in self.pickers if picker.fill_note)]
 
     def events(self, *, is_new: bool) -> list[Event]:
-        """Events before the request is sent: the documents of the message, notes, and quotes if they come before the
-        model's words."""
+        """Before the request is sent: the documents of the message, notes, and quotes if they come before the model's
+        words."""
         referenced = [Referenced(self.message)] if is_new and self.message.references else []
         notes = self.session.new_notes((*self.context.notes, *self.notes), always=self.notes)
         cited, model = self.citations, self.context.model
@@ -177,8 +170,8 @@ class Turn:
     # -- what goes in with the message
 
     async def annotate(self, message: Message | None) -> Message:
-        """The message with its permanent additions, such as the documents it names. For None, whose message has them
-        already, the pickers only find the same again."""
+        """The message with its permanent additions, such as the documents it names. If `message` is None, the turn's
+        own has them already: the pickers only find the same again."""
         plain = tuple(block for block in self.message.blocks if not isinstance(block, References))
         annotated = message or replace(self.message, blocks=plain)
         for picker in self.pickers:
@@ -188,7 +181,6 @@ class Turn:
         return self.message
 
     async def pick(self) -> None:
-        """Picks what goes in front of the message, counted in the plan."""
         wanting = [picker for picker in self.pickers if picker.wants_room]
         if not wanting:
             return
@@ -204,7 +196,6 @@ class Turn:
             self.inserts, self.passed = (*self.inserts, *picks.inserts), (*self.passed, *picks.passed)
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
-        """The request with the pickers' additions in the room that the plan has left."""
         for picker in self.pickers:
             planned = await picker.fill(planned)
         return planned
@@ -212,7 +203,7 @@ class Turn:
     # -- the plan
 
     async def load(self) -> LoadedView:
-        """The view at the session's head: extended from the loaded one if possible, otherwise loaded from the store."""
+        """Extends the loaded view if possible."""
         session, cache, room = self.session, self.context.token_cache, self.context.budget.room
         head, drafted = session.head, session.drafted if self.current == DRAFT else None
         if drafted and (drafted.head, drafted.token_cache, drafted.room) == (head, cache.root, room):
@@ -225,7 +216,7 @@ class Turn:
         return loaded
 
     async def next_plan(self) -> PlannedRequest:
-        """The plan of the next request; a smaller one after the provider found the last too long."""
+        """Smaller after the provider found the last request too long."""
         try:
             planned = await self.plan(await self.load())
         except DoesNotFit:
@@ -243,7 +234,7 @@ class Turn:
     async def plan(
         self, loaded: LoadedView, context: TurnContext | None = None, *, promised: int = 0
     ) -> PlannedRequest:
-        """Budget, plan and window for a view. `promised` is the room of a summary that is yet to be written."""
+        """`promised`: the room of a summary yet to be written."""
         context = (context or self.context).at(loaded.view)
         kept = [insert for picker in self.pickers if (insert := picker.keep(loaded.view))]
         inserts = (*kept, *self.inserts)
@@ -256,7 +247,7 @@ class Turn:
             raise naming_largest(why, context.preamble) from None
 
     async def uncalibrate(self) -> bool:
-        """Counts this turn without calibration if that has raised the counts: no provider's report may make a message
+        """Drops the calibration for this turn if it has raised the counts: no provider's report may make a message
         unsendable."""
         before = self.context
         factor = before.token_cache.calibration.factor
@@ -273,7 +264,7 @@ class Turn:
         return True
 
     def shrink(self, why: Overflow) -> None:
-        """Makes the next request of this turn smaller after the provider counted more than we did, or raises `why`."""
+        """Makes the next request of this turn smaller, or raises `why`."""
         self._overflow, self.context = why, self.context.tighter()
         if why.partial or self.context.tightened > MOST_SQUEEZES:
             raise why
@@ -281,7 +272,6 @@ class Turn:
             picker.give_way()
 
     def next_round(self, *, may_call: bool) -> None:
-        """Prepares the next request, which carries the results of this round's tools."""
         self._overflow = None
         if not may_call:
             self.context = self.context.without_tool_calls()
@@ -292,7 +282,7 @@ class Picker:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        """Notes for the user about this message, shown every time."""
+        """For the user about this message, shown every time."""
         self.fill_note = ""
         """A problem in `fill`, shown once."""
 
@@ -304,22 +294,21 @@ class Picker:
 
     @property
     def wants_room(self) -> bool:
-        """True if `volatile` has anything to pick, known after `annotate`."""
+        """Known after `annotate`."""
         return False
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         return VolatilePicks()
 
     def keep(self, view: View) -> Insert | None:
-        """The insert that a window with this view must hold. It is the same in all rounds of a turn until a compaction,
-        so that the prefix stays."""
+        """The insert of every window with this view. It stays the same until a compaction, to keep the prefix."""
         return None
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
         return planned
 
     def give_way(self) -> None:
-        """Stops `fill` for this turn: the provider says that the window is too long."""
+        """Stops `fill` for this turn: the window is too long for the provider."""
 
 
 SERVER = "caller"
@@ -327,7 +316,7 @@ SERVER = "caller"
 
 
 class CallerTools(Picker):
-    """The tools that a caller brings with one call and runs itself. They come last in the preamble."""
+    """Run by the caller; they come last in the preamble."""
 
     def __init__(self, turn: Turn, settings: ToolSettings) -> None:
         super().__init__()
