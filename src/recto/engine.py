@@ -201,7 +201,7 @@ class Engine:
             await emit(Noticed(f"{why.message.rstrip('.')}: making the window smaller"))
 
     async def _plan(self, turn: Turn, emit: Emit) -> PlannedRequest:
-        """After a compaction if needed, filled with recalled messages."""
+        """The plan, after a compaction if needed, with recalled messages."""
         session, planned, is_stored = turn.session, await turn.next_plan(), True
         if planned.needs_compaction:
             compaction = self._compaction(turn, planned, can_ask=turn.approvals.can_ask)
@@ -254,7 +254,7 @@ class Engine:
             session.apply(loaded={})
 
     def warm_up(self, session: ChatSession) -> None:
-        """In the background: the model, its tokenizer, the latest messages."""
+        """Loads the model, its tokenizer and the latest messages in the background."""
         self._warming.begin(self._warm_up(session))
 
     async def _warm_up(self, session: ChatSession) -> None:

@@ -109,7 +109,7 @@ def test_a_tool_that_needs_an_answer_is_denied_unless_it_is_allowed(run: Run, sc
 def test_a_server_that_there_is_not_cannot_be_allowed(run: Run, script: Script, home: Path) -> None:
     write_server(home)
     asked = run("ask", "-m", script({"text": "Done."}), "--allow-tool", "harbor/berth", "book")
-    assert "name a tool as SERVER or SERVER/TOOL, not harbor/berth; the servers are: recto, harbour" in failure(asked)
+    assert "a tool is named SERVER or SERVER/TOOL, not harbor/berth; the servers are: recto, harbour" in failure(asked)
     assert rows(run("conversations", "list", "--json")) == []
 
 

@@ -66,7 +66,7 @@ class Action(Struct, frozen=True):
     example: str = ""
     shown: str = ""
     said: str = ""
-    """Has fields of the result in braces."""
+    """A sentence with fields of the result in braces."""
     opens_vault: bool = False
     fixed: dict[str, Any] = {}
     slash: Slash | None = None

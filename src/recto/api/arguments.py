@@ -153,7 +153,7 @@ RULES: dict[str, ArgumentRule] = {
 """By the name of the argument, or by `method.argument`."""
 _MESSAGES = ("given", "attachments", "messages", "prepared", "reply")
 CHECKED_ELSEWHERE = ("self", *_MESSAGES, "changes", "options", "value", "work", "wanted", "within")
-"""These have their own checks."""
+"""Arguments that have their own checks."""
 
 
 def checked_door(door: T) -> T:

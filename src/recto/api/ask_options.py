@@ -39,19 +39,20 @@ class Reply(Struct, frozen=True):
     request_id: str
     notes: tuple[str, ...] = ()
     asked: Message | None = None
-    """With the documents that the message names."""
+    """The message with the documents that it names."""
     pending_calls: tuple[ToolCall, ...] = ()
     """The caller runs these: the next message carries their results as ToolResult blocks."""
     quotes: tuple[Quote, ...] = ()
-    """From notes."""
+    """Quotes from notes."""
     branched: Branched | None = None
-    """Where this message or its reply left the conversation's path, because another client had continued it."""
+    """The point where this message or its reply left the conversation's path, because another client had continued
+    it."""
     cost: float | None = None
     """US dollars for all replies of the turn, including those that only called tools; None if a price is unknown."""
 
     @property
     def references(self) -> tuple[DocumentReference, ...]:
-        """Those of question and reply, each once."""
+        """The documents of question and reply, each once."""
         return unique_references((*(self.asked.references if self.asked else ()), *self.message.references))
 
     @property
@@ -109,7 +110,7 @@ class AskOptions(TypedDict, total=False):
     reasoning_effort: Effort | None
     tool_choice: ToolChoice | NamedTool | None
     tools: Sequence[Tool]
-    """Run by the caller: `Reply.pending_calls` has their calls, and the next message takes the results."""
+    """Tools that the caller runs: `Reply.pending_calls` has their calls, and the next message takes the results."""
     attachments: Sequence[Attachment]
     """Paths, or blocks."""
 

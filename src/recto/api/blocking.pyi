@@ -124,7 +124,7 @@ class Talk:
         """Documents of the vault that bear on the latest messages and are new to this conversation, the most used ones
         first."""
     def path(self, before: str | None = None) -> Iterator[Message]:
-        """From the head, or from the message before this one, back to the first, read a page at a time."""
+        """Messages from the head, or from the message before this one, back to the first, read a page at a time."""
     def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
         """The last messages of the path to the head, oldest first, filtered by `Wanted`."""
     def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
@@ -135,7 +135,7 @@ class Talk:
     def archived(self) -> ArchivedPart:
         """The archived part of the path."""
     def message(self, named: str) -> Message:
-        """By its id or a prefix of it, or by its number on the path (`#57`). Raises NotFound for one of another
+        """A message by id or a prefix of it, or by its number on the path (`#57`). Raises NotFound for one of another
         conversation."""
     def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
         """The complete output of a tool: the text of a call, or one of its pictures and files by number."""
@@ -317,7 +317,8 @@ class Desk:
     def use(self, *, vault: str | Path | None = None, model: str | None = None) -> None:
         """Sets another vault or model for conversations that begin from now on. Stored ones keep theirs."""
     def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> Talk:
-        """By id, number (`#3`) or title; by default a new one, which is stored with its first message."""
+        """A conversation by id, number (`#3`) or title; by default a new one, which is stored with its first
+        message."""
     def latest(self, *, unsent: bool = False) -> Talk | None:
         """The most recently used one. Unless `unsent`, skips conversations whose first message failed before anything
         was sent."""
@@ -404,7 +405,7 @@ class Desk:
     def source_periods(
         self, by: Period = "month", agent: str | None = None, since: str | None = None
     ) -> list[SourcePeriod]:
-        """How many sources were chosen for replies, how many of them used, and their scores, by month or day."""
+        """Counts of sources chosen for replies, and of those used, with their scores, by month or day."""
     def spending(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[Spent]:

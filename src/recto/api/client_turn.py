@@ -161,7 +161,7 @@ def _child(store: Store, conversation: str, parent: str | None, link: ChainLink)
 
 
 def _history_length(given: Sequence[Entry]) -> int:
-    """How many leading messages are from an unknown, earlier time: up to the last reply."""
+    """The number of leading messages from an unknown, earlier time: up to the last reply."""
     return max((number for number, entry in enumerate(given, 1) if entry.role == "assistant"), default=0)
 
 
@@ -172,7 +172,7 @@ def _status(given: Sequence[Entry], number: int) -> Status:
 
 
 def _notes(given: Sequence[Entry], path: Sequence[Message], found: Continuation) -> Iterator[str]:
-    """On reworded messages, and on those no longer sent."""
+    """Notes on reworded messages, and on those no longer sent."""
     for at, place in found.reworded:
         said = "".join(getattr(block, "text", "") for block in given[at].blocks)
         parts = (f"“{clean(part[:SHOWN])[0]}”" for part in differing_parts(path[place].text, said))
@@ -258,7 +258,7 @@ async def answer_turn(
 
 
 class PreparedRequest(Struct, frozen=True):
-    """As the provider's API takes it. It is recorded; pass the reply to `talk.record`."""
+    """A request in the form of the provider's API. It is recorded; pass the reply to `talk.record`."""
 
     request_id: str
     messages: list[Json]
@@ -281,7 +281,7 @@ class PreparedRequest(Struct, frozen=True):
 
     @property
     def archived(self) -> int:
-        """How many earlier messages are not sent verbatim."""
+        """The number of earlier messages that are not sent verbatim."""
         block = self.turn.planned.loaded.view.compaction
         return block.messages_archived if block else 0
 

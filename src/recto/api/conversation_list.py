@@ -46,7 +46,7 @@ def latest_conversations(
 
 
 def _quickly(store: Path, limit: int, state: ConversationState) -> list[Conversation] | None:
-    """None if a full StoreQueries is needed."""
+    """Returns None if a full StoreQueries is needed."""
     try:
         if not store.stat().st_size:  # SQLite would delete the log of an empty file
             return None

@@ -55,11 +55,11 @@ HITS_LOOKED_AT = 100
 
 class TalkOptions(TypedDict, total=False):
     agent: str
-    """Of a new conversation (default: `default`)."""
+    """The agent of a new conversation (default: `default`)."""
     settings: dict[str, Any] | None
     """Context settings by key, kept with the conversation."""
     as_left: bool
-    """With its own model and vault, even if the desk was opened with others."""
+    """Keep the conversation's own model and vault, even if the desk was opened with others."""
 
 
 checked_door(FactMemory)
@@ -111,7 +111,8 @@ class AsyncDesk:
     # -- conversations
 
     async def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> AsyncTalk:
-        """By id, number (`#3`) or title; by default a new one, which is stored with its first message."""
+        """A conversation by id, number (`#3`) or title; by default a new one, which is stored with its first
+        message."""
         if id is None:
             agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
@@ -380,7 +381,7 @@ class AsyncDesk:
     def source_periods(
         self, by: Period = "month", agent: str | None = None, since: str | None = None
     ) -> list[SourcePeriod]:
-        """How many sources were chosen for replies, how many of them used, and their scores, by month or day."""
+        """Counts of sources chosen for replies, and of those used, with their scores, by month or day."""
         return self._reader.source_periods(by, agent, since)
 
     @in_thread
@@ -440,7 +441,7 @@ def _new_session(engine: Engine, vault: Vault | None, agent: str, model: str = "
 
 
 def _stored_session(engine: Engine, settings: configuration.Settings, conversation: Conversation) -> ChatSession:
-    """At the head of a stored conversation, with its own settings unless options name a model or vault."""
+    """A session at the head of a stored conversation, with its own settings unless options name a model or vault."""
     details, agent = conversation.details, conversation.agent
     model = _named_model(settings) or str(details.get("model") or "")
     if not model and settings is not engine.settings and settings.origin("model") != "default":

@@ -48,20 +48,20 @@ STANDS_IN = WrittenSummary("…", made_by="extractive")
 
 class FittedMessages(Struct, frozen=True):
     messages: list[Json]
-    """Those kept are the given objects."""
+    """Those kept are the objects given."""
     tools: list[Json]
     tokens: int
-    """Of messages, tools and `system` together."""
+    """The tokens of messages, tools and `system` together."""
     room: int
     """The most that they may take."""
     because: str
     """Why messages were left out, or that everything fits."""
     left_out: list[Json] = []
-    """In order."""
+    """The given messages missing from `messages`, in order."""
     shortened: list[Json] = []
-    """In `messages` with only their beginning and end."""
+    """Messages sent with only their beginning and end."""
     summary: str = ""
-    """In place of what is left out."""
+    """The text in place of what is left out."""
     exact: bool = True
     """False if the token count is an estimate."""
 
@@ -123,14 +123,14 @@ class Fitting:
     tools: list[Json]
     system: Json
     messages: list[Message] = field(init=False)
-    """Without the leading instructions."""
+    """The messages without the leading instructions."""
     first: int = field(init=False)
-    """How many leading instructions there are."""
+    """The number of leading instructions."""
     counts: list[Count] = field(init=False)
     budget: Budget = field(init=False)
     block: Compaction | None = None
     covered: int = 0
-    """How many messages the block covers."""
+    """The number of messages that the block covers."""
     because: str = EVERYTHING_FITS
     excerpts: dict[str, str] = field(default_factory=dict)
     """By message or message/call: the shorter text that is sent."""
@@ -217,7 +217,7 @@ class Fitting:
         return True
 
     def _last_results(self, view: View) -> dict[str, int]:
-        """Of the last round."""
+        """Tokens of each tool result of the last round."""
         found: dict[str, int] = {}
         for message in reversed(view.rounds):
             if message.role != "tool":
@@ -241,7 +241,7 @@ class Fitting:
             self._shorten(key, most)
 
     def _shorten(self, key: str, most: int) -> None:
-        """Keeps the beginning and end."""
+        """Keeps the beginning and end of a text that is larger than its room."""
         id, _, call = key.partition("/")
         at, message = int(id), self.messages[int(id)]
         whole = self.counts[at].tokens
@@ -314,7 +314,7 @@ class Fitting:
         )
 
     def _sent(self, at: int) -> Json:
-        """As given, except for texts that do not fit."""
+        """The message as given, except for texts that do not fit."""
         message = self.given[self.first + at]
         for key, text in self.excerpts.items():
             id, _, call = key.partition("/")

@@ -69,9 +69,9 @@ def new_run(goal: str, max_steps: int | None, max_cost: float | None) -> TaskRun
 
 
 def continued(stored: StoredRun | None, name: str, max_steps: int | None, max_cost: float | None) -> TaskRun:
-    """What the run has used so far counts toward the limits."""
+    """The run to continue. Its use so far counts toward the limits."""
     if stored is None:
-        raise Invalid(f'there is no run in {name}: `recto agent run "GOAL"` starts one')
+        raise Invalid(f'no run was begun in {name}: `recto agent run "GOAL"` begins one')
     run = stored.run
     if run.status == "done":
         raise Invalid(f"the last goal of {name} is reached: a new run takes a new goal")
@@ -194,7 +194,7 @@ class GoalRun:
         )
 
     def _files(self, began: str) -> Iterator[FileUse]:
-        """Those named by calls, with their current state if they are in the project or the vault."""
+        """Files named by calls, with their current state if they are in the project or the vault."""
         vault, start = self._session.vault, datetime.fromisoformat(began).timestamp() if began else math.inf
         folders = [self._session.project or self._engine.folder, *([vault.root] if vault else [])]
         for each in self._run.files.values():
@@ -203,7 +203,8 @@ class GoalRun:
 
 
 def _modified(path: str, folders: Sequence[Path]) -> float | None:
-    """None for a file that is missing or elsewhere, and for a folder, whose time changes with its files."""
+    """The time of the last change; None for a file that is missing or elsewhere, and for a folder, whose time changes
+    with its files."""
     for folder in folders:
         with suppress(OSError, ValueError):
             real = Path(os.path.realpath(folder / path))
@@ -214,7 +215,7 @@ def _modified(path: str, folders: Sequence[Path]) -> float | None:
 
 
 def _ended(run: TaskRun, idle: int) -> tuple[RunStatus, str] | None:
-    """None if the run continues."""
+    """The outcome; None if the run continues."""
     plan = run.plan
     if plan.outcome == "blocked":
         return "blocked", plan.because or "the model gave no reason"

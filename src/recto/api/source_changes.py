@@ -22,7 +22,7 @@ Change = Callable[[SourceOverrides, Source], SourceOverrides]
 
 
 class IncludeChange(Struct, frozen=True):
-    """Was written into an agent's file."""
+    """An include mode written into an agent's file."""
 
     name: str
     """As in commands: `rule:style`, `tool:github/create_issue`, `tool:github` for all tools of a server."""
@@ -32,7 +32,7 @@ class IncludeChange(Struct, frozen=True):
 
 
 class ApprovalChange(Struct, frozen=True):
-    """Withdraws the "always" of a tool or server."""
+    """A tool, or a server, whose "always" was withdrawn."""
 
     tool: str
     """A server, or `server/tool`."""
@@ -53,7 +53,8 @@ def remove(overrides: SourceOverrides, source: Source) -> SourceOverrides:
 
 
 class SourceChanges:
-    """Uses the agent's current files. Nothing here stores a conversation: the talk does that first."""
+    """Changes the sources of one session, using the agent's current files. Nothing here stores a conversation: the talk
+    does that first."""
 
     def __init__(self, engine: Engine, session: ChatSession, agent: Agent) -> None:
         self._engine, self._session, self._agent = engine, session, agent
@@ -108,7 +109,7 @@ class SourceChanges:
         )
 
     async def _meant(self, name: str) -> SourceId | str:
-        """The server if all its tools are meant."""
+        """The source, or the server if all its tools are meant."""
         servers = {BUILT_IN_SERVER, *(each.name for each in self._agent.servers)}
         id, alone = SourceId.parse(name), name.partition(":")[2]
         if id.kind == "tool" and alone in servers:
@@ -118,8 +119,8 @@ class SourceChanges:
         return self._tool(id, alone, await self.listing("tool"))
 
     def _tool(self, id: SourceId, alone: str, listing: SourceList) -> SourceId:
-        """Also by the name that models use. An unreachable server may have any tool, and the server's settings may name
-        one that is not offered."""
+        """A tool of a server, also by the name that models use. An unreachable server may have any tool, and the
+        server's settings may name one that is not offered."""
         tools = {each.source.name: each.source.id for each in listing.items}
         if id.server == BUILT_IN_SERVER:
             ours = [SourceId(id.kind, each, BUILT_IN_SERVER) for each in BUILT_IN_TOOLS]
@@ -140,7 +141,7 @@ class SourceChanges:
         servers = list(dict.fromkeys((BUILT_IN_SERVER, *theirs)))
         if server not in servers:
             known = ", ".join(servers)
-            raise NotFound(f"name a tool as SERVER or SERVER/TOOL, not {named}; the servers are: {known}", name=named)
+            raise NotFound(f"a tool is named SERVER or SERVER/TOOL, not {named}; the servers are: {known}", name=named)
         config = self._agent.server(server)
         is_theirs = config is not None and bool(name) and server != BUILT_IN_SERVER
         known_tools = self._engine.servers.known_tools(config, self._engine.project) if config and is_theirs else None

@@ -32,12 +32,12 @@ class AcceptedStore(Struct, frozen=True):
     """True if messages were missing and are now accepted as lost."""
     messages: int
     aside: Path | None = None
-    """Where an empty file was moved."""
+    """The place of an empty file that was moved."""
 
 
 class StoreFiles:
     def __init__(self, home: str | Path | None = None, location: str | None = None) -> None:
-        """In `home` (default: RECTO_HOME or ~/.recto), or at `location`: a URL or a file."""
+        """Opens the files in `home` (default: RECTO_HOME or ~/.recto), or at `location`: a URL or a file."""
         place = Path(home).expanduser() if home else locations.find_home()
         self._location = location or locations.find_store(place)
         self._file = file_of(url_of(self._location))

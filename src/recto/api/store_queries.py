@@ -49,7 +49,7 @@ LAST, PREVIOUS = "last", "previous"
 
 
 class SentText(Struct, frozen=True):
-    """Independent of the source's current file."""
+    """The text of a source as it was sent, whatever its file contains today."""
 
     pick: Pick
     text: str
@@ -75,7 +75,7 @@ class StoreQueries:
         return self._tree.conversations(limit=limit, state=state)
 
     def conversation(self, named: str | int | None = None, *, deleted: bool = False) -> Conversation:
-        """By its number (`#3`), its id or a prefix of it, or its title; by default the latest. One in the trash only
+        """A conversation by number (`#3`), id or a prefix of it, or title; by default the latest. One in the trash only
         with `deleted`."""
         if named is None:
             found = self._tree.latest()
@@ -91,8 +91,8 @@ class StoreQueries:
         return [each for each in known if all(word in each.title.casefold() for word in words)]
 
     def message(self, named: str, conversation: str | None = None) -> tuple[Conversation, Message]:
-        """By its id or a prefix of it, in any conversation, or by its number on the path of one (`#57`; by default the
-        latest).
+        """A message by id or a prefix of it, in any conversation, or by its number on the path of one (`#57`; by
+        default the latest).
 
         Raises NotFound if the message is not part of the named conversation."""
         if (number := number_in(named)) is not None:
@@ -106,7 +106,7 @@ class StoreQueries:
         return home, message
 
     def playback(self, conversation: str | int | None = None) -> "Iterator[Event]":
-        """As in the turns of a conversation (by default the latest)."""
+        """The events of a conversation (by default the latest), as in its turns."""
         from recto.reports.playback import playback_events  # all events: only to play
 
         return playback_events(self._store, self.conversation(conversation).head)
@@ -274,7 +274,7 @@ class StoreQueries:
         since: str | None = None,
         progress: Progress | None = None,
     ) -> list[SourcePeriod]:
-        """How many sources were chosen for replies and how many of them used, by month or day."""
+        """Counts of sources chosen for replies, and of those used, by month or day."""
         from recto.agents.agents import Agents  # as above
         from recto.reports.source_report import check_agent
 
@@ -312,8 +312,8 @@ MOST_TOLD = 5
 
 
 def find_conversation(store: Store, named: str | int, *, deleted: bool = False) -> Conversation:
-    """By number, id, prefix of an id, or title. Raises NotFound if there is none, Invalid if it is ambiguous. One in
-    the trash is found by number and id, and returned only with `deleted`."""
+    """A conversation by number, id, prefix of an id, or title. Raises NotFound if there is none, Invalid if it is
+    ambiguous. One in the trash is found by number and id, and returned only with `deleted`."""
     number, id = number_in(named), full_id(store, "conversation", str(named))
     if number is None and not is_id(id):
         return _titled(store, str(named), deleted=deleted)
@@ -334,7 +334,7 @@ def full_id(store: Store, kind: IdKind, named: str, home: str | None = None) -> 
 
 
 def _titled(store: Store, title: str, *, deleted: bool) -> Conversation:
-    """By exact title, else by one that differs only in case, then by prefix, then by content: the first that fits."""
+    """Looks for the exact title, then for one that differs only in case, has this prefix, or contains it."""
     known, wanted = store.tree.conversations(limit=None), " ".join(title.split())
     part = wanted.casefold()
     fits: list[Callable[[str], bool]] = [
@@ -359,7 +359,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def message_by_number(store: Store, home: Conversation, head: str | None, number: int) -> Message:
-    """By its number on the path to `head`."""
+    """The message of this number on the path to `head`."""
     found = store.tree.numbered(head, [number]) if head else {}
     if number not in found:
         raise NotFound(f"conversation #{home.number} has no message #{number}", id=f"#{number}")

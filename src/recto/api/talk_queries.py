@@ -252,7 +252,7 @@ class AsyncTalkQueries:
     # -- what was said
 
     async def path(self, before: str | None = None) -> AsyncIterator[Message]:
-        """From the head, or from the message before this one, back to the first, read a page at a time."""
+        """Messages from the head, or from the message before this one, back to the first, read a page at a time."""
         at = self.session.head if before is None else (await self.message(before)).parent
         while at:
             page = await self._store.do(self._tree.page, at, most=PAGE)
@@ -316,7 +316,7 @@ class AsyncTalkQueries:
 
     @in_store
     def message(self, named: str) -> Message:
-        """By its id or a prefix of it, or by its number on the path (`#57`). Raises NotFound for one of another
+        """A message by id or a prefix of it, or by its number on the path (`#57`). Raises NotFound for one of another
         conversation."""
         return self._message(named)
 

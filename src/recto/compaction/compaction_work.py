@@ -108,11 +108,11 @@ class CompactionWork:
     builder: Models
     turn: Turn
     planned: PlannedRequest
-    """After `run`, the one to send."""
+    """The turn to make room for; after `run`, the one to send."""
     keep: str = ""
-    """In the user's words, what the summary must contain."""
+    """The user's wish for the contents of the summary."""
     is_requested: bool = False
-    """By the user: no need to confirm it."""
+    """The user requested the compaction: no need to confirm it."""
     can_ask: bool = True
     ahead: SummariesAhead | None = None
     """If one that is being written is wanted now, it is awaited rather than requested twice."""
@@ -182,7 +182,7 @@ class CompactionWork:
         return not self.can_ask or self.planned.window.total < self.session.declined * ASK_AGAIN
 
     async def _do_without(self) -> None:
-        """Only this request leaves out what does not fit."""
+        """Lets this request alone leave out what does not fit."""
         self.context = replace(self.context, compacts=False, budget=replace(self.context.budget, trigger=None))
         self.planned = await self.turn.plan(self.planned.loaded, self.context)
 
@@ -342,7 +342,8 @@ class CompactionWork:
                 self._ahead_problem = STOPPED if is_useless else self._ahead_problem
 
     async def write_ahead(self) -> None:
-        """Uses the prefix of the last request. The answer is stored with its request; no block is made."""
+        """Requests the next summary on the prefix of the last request. The answer is stored with its request; no block
+        is made."""
         planned = self.planned
         at = (self.context.strategy, planned.loaded.view, planned.budget, planned.loaded.counts)
         plan = plan_ahead(*at, results=planned.loaded.all_results)
@@ -418,7 +419,7 @@ class CompactionWork:
             return own, [f"{name} cannot write summaries: {why.message}", *notes]
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
-        """Adds as much of the ledger as fits."""
+        """The user's summary with as much of the ledger as fits."""
         archived = self.planned.loaded.archived(cut.last, cut.lifted)
         ledger = await fitting_ledger(self.planned.token_cache, text, block.ledger, archived, self._most(cut))
         return WrittenSummary(

@@ -31,7 +31,7 @@ from recto.window.request import Entry
 from recto.window.window import is_framelike
 
 MOST_TRIES = 8
-# For the beginning and for the end each; the middle gets the rest.
+# The share of the beginning, and of the end; the middle gets the rest.
 END_SHARE = 0.25
 # With less room, in tokens, there is no middle.
 SMALLEST_MIDDLE = 48
@@ -71,8 +71,8 @@ def divide(text: str, size: int) -> Division:
 
 
 def question_in(text: str) -> str:
-    """In a long message: a paragraph in its middle that asks the reader, questions near its ends, or else the text
-    there."""
+    """The user's question: a paragraph in the middle of a long message that asks the reader, questions near its ends,
+    or else the text there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
     middle = sampled(text[ASKING_PART:-ASKING_PART])
     asked = [*_asked_within(middle), *filter(is_question, near)] or [*near[:1], *near[-1:]]
@@ -87,8 +87,8 @@ def _asked_within(text: str) -> list[str]:
 
 
 def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:
-    """Within `limit` tokens: sentences that bear on the question, in at most `about` tokens, then the most important
-    others."""
+    """Sentences of a text, within `limit` tokens: those that bear on the question, in at most `about` tokens, then the
+    most important others."""
     if limit <= 0:
         return ""
     text = sampled(text)
@@ -101,7 +101,7 @@ def extract_middle(text: str, question: str, limit: int, count: CountTokens, abo
 
 
 def _plain(text: str) -> str:
-    """On one line, without control characters and invisible ones."""
+    """The text on one line, without control characters and invisible ones."""
     text = " ".join(text.split())
     return text if text.isprintable() else "".join(char for char in text if char.isprintable())
 
@@ -153,7 +153,7 @@ class CondensedTexts(Struct):
     summaries: dict[str, WrittenSummary] = msgspec.field(default_factory=dict)
     """Middles by message; empty if no model could write one."""
     notes: dict[str, None] = msgspec.field(default_factory=dict)
-    """For the user: what was condensed, and by whom."""
+    """Notes for the user: what was condensed, and by whom."""
 
     def add(self, message: Message, written: WrittenSummary) -> None:
         """Keeps only a model's summary: sentences are better chosen by the question."""
@@ -190,7 +190,7 @@ class CondensedTexts(Struct):
 
 
 async def result_line(token_cache: TokenCache, messages: Sequence[Message], key: str) -> str:
-    """In place of an old tool result: what it was, its size, its title or outcome, and how to retrieve it."""
+    """The line for an old tool result: what it was, its size, its title or outcome, and how to retrieve it."""
     id, _, called = key.partition("/")
     message = next(message for message in messages if message.id == id)
     result = next(result for result in message.results if result.call_id == called)
@@ -243,7 +243,7 @@ def _title(lines: Sequence[str]) -> str:
 
 
 def middle_input(planned: PlannedRequest, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:
-    """None if the middle of the message is not worth a call."""
+    """The middle of the user's message; None if it is not worth a call."""
     message, tokens = planned.current.message, planned.current.own.tokens
     text = whole_text(message)
     parts = divided(text, most, lambda part: len(part) * tokens // max(1, len(text)))
@@ -271,7 +271,7 @@ class LongText(Struct, frozen=True):
     summary: str = ""
     """A model's, of the middle."""
     can_recall: bool = False
-    """With the recall tool."""
+    """True if the model has the recall tool."""
 
     async def within(self, most: int, token_cache: TokenCache, call: str) -> str:
         """Cut by the text's own token density, then counted."""
@@ -337,7 +337,7 @@ _RESUMED = "[… from here on the message is as it was written …]"
 
 
 def divided(text: str, limit: int, count: CountTokens) -> Division | None:
-    """None if there is no room for a middle."""
+    """Returns None if there is no room for a middle."""
     if limit * (1 - 2 * END_SHARE) < SMALLEST_MIDDLE:
         return None
     return divide(text, int(len(text) * limit * END_SHARE / max(1, count(text))))
@@ -350,7 +350,7 @@ def middle_room(most: int) -> int:
 
 
 def whole_text(message: Message, call: str = "") -> str:
-    """Of a message, or of the result of one of its calls."""
+    """The text of a message, or of the result of one of its calls."""
     if call:
         return "".join(result.text for result in message.results if result.call_id == call)
     texts = [block.text for block in message.blocks if isinstance(block, Text | File | ToolResult)]

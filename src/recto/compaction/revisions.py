@@ -60,7 +60,7 @@ class BlockRevision(Struct, frozen=True):
     def pin(self, id: str) -> Revised:
         message, block = self._on_path(id), self._block
         if block and id in block.pinned:
-            raise Invalid(f"message #{message.said} is already pinned", id=id)
+            raise Invalid(f"message #{message.said} is pinned already", id=id)
         pinned = (*(block.pinned if block else ()), id)
         lifted = block.lifted if block else ()
         if self._is_covered(message, block):
@@ -84,7 +84,7 @@ class BlockRevision(Struct, frozen=True):
         if self._block is None or self._block.last is None:
             raise Invalid("there is no summary to edit: nothing is compacted yet")
         if not text:
-            raise Invalid("the summary is empty: use `recto context clear` to start over without one")
+            raise Invalid("the summary is empty: `recto context clear` starts anew without one")
         from recto.summary.verification import recount_statements  # compiles many patterns: a tenth of a second
         from recto.summary.work_log import whole_log
 
@@ -154,7 +154,7 @@ class BlockRevision(Struct, frozen=True):
         return block if _effect(block) != _effect(force or NO_COMPACTION) else None
 
     def _up_to(self, depth: int, ids: Iterable[str]) -> tuple[str, ...]:
-        """Those up to this depth, each once."""
+        """The messages up to this depth, each once."""
         unique = tuple(dict.fromkeys(ids))
         near = {message.id for message in self.store.tree.messages(unique) if message.depth <= depth}
         return tuple(id for id in unique if id in near)
@@ -203,7 +203,7 @@ class BlockRevision(Struct, frozen=True):
         return tuple(message.id for message in self.store.tree.messages(list(ids))) if ids else ()
 
     def _sizes(self) -> tuple[int, int]:
-        """Of the last window, and of its part outside the conversation."""
+        """Tokens of the last window, and of its part outside the conversation."""
         last = self.store.records.latest(self.conversation)
         sections = (self.store.records.record(last).account.sections if last else None) or ()
         fixed = sum(section.tokens for section in sections if section.name in ("system", "tools"))
@@ -222,7 +222,7 @@ def _effect(block: Compaction) -> tuple[object, ...]:
 
 
 def fork_to(store: Store, session: ChatSession, target: str | None) -> SessionChanges:
-    """Keeps the pins and the summary that apply there. Runs inside a transaction."""
+    """Moves the head, with the pins and the summary that apply there. Runs inside a transaction."""
     store.tree.move(session.conversation, target)
     head = target
     if target and (block := BlockRevision(store, session.conversation, target).forked(session.head)):
@@ -258,7 +258,7 @@ class Revisions:
         await self._store.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
 
     async def return_to(self, session: ChatSession, head: str | None) -> None:
-        """What applies there is already stored, because the fork came to nothing."""
+        """Returns from a fork that came to nothing. What applies at the old place is already stored."""
 
         def step() -> tuple[None, SessionChanges]:
             self._store.tree.move(session.conversation, head)
@@ -296,7 +296,7 @@ class Revisions:
         return await self._revise(session, lambda revision: revision.edit(summary, tokens))
 
     async def _revise(self, session: ChatSession, change: Callable[[BlockRevision], Revised]) -> Compaction:
-        """In one transaction, because other processes may revise the same conversation."""
+        """Runs in one transaction, because other processes may revise the same conversation."""
 
         def step() -> Revised:
             return change(BlockRevision(self._store, session.conversation, session.head))

@@ -56,7 +56,7 @@ def _newest(store: Store, conversation: str) -> Record | None:
 
 
 def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:
-    """None if it does not follow the Compaction in force, or was stopped."""
+    """The newest one; None if it does not follow the Compaction in force, or was stopped."""
     record = _newest(store, conversation)
     if record is None or record.account.ahead is None or record.account.compaction != compaction:
         return None
@@ -156,7 +156,8 @@ class SummariesAhead:
             await asyncio.wait([task])
 
     def _task(self, conversation: str) -> asyncio.Task[None] | None:
-        """None if it belongs to another loop: such a task cannot be awaited, and ends with its loop."""
+        """The running task; None if it belongs to another loop: such a task cannot be awaited, and ends with its
+        loop."""
         task = self._tasks.get(conversation)
         return task if task and task.get_loop() is asyncio.get_running_loop() else None
 

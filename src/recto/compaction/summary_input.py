@@ -117,44 +117,44 @@ class UnreadMessages(Struct):
 @dataclass(slots=True)
 class SummaryInput:
     token_cache: TokenCache
-    """Of the conversation's own model."""
+    """The cache of the conversation's own model."""
     before: FormerSummary
     """The previous summary and its ledger."""
     messages: tuple[Message, ...]
-    """Those that are loaded, oldest first; after `read`, all that were read."""
+    """The loaded messages, oldest first; after `read`, all that were read."""
     unread: UnreadMessages
-    """Not read by any summary; after `read`, those left for the next compaction."""
+    """Messages that no summary has read; after `read`, those left for the next compaction."""
     told_up_to: int
     """The number of the last message that the previous Compaction covers."""
     entries: tuple[Counted, ...] | None
-    """As the conversation's requests sent the covered part; None if some of it is not loaded."""
+    """The covered part as the conversation's requests sent it; None if some of it is not loaded."""
     tokens: int
     """Its tokens in the window."""
     covered: int
-    """How many messages to read: the newly covered ones, and those no summary has read."""
+    """The number of messages to read: the newly covered ones, and those no summary has read."""
     archived: int
-    """After the cut, in messages."""
+    """The number of messages archived after the cut."""
     answering: int = 0
     """The number of the message that is answered, if covered messages follow it: the window and the entries have it
     verbatim."""
     work_before: str = ""
     """The whole log, if the previous summary has only a part of it."""
     beside: tuple[str, ...] = ()
-    """What else a summary may draw on: instructions, messages that are still sent."""
+    """Other text that a summary may draw on: instructions, messages that are still sent."""
     set_aside: tuple[str, ...] = ()
-    """By earlier Compactions of the path."""
+    """Text set aside by earlier Compactions of the path."""
     contents: tuple[str, ...] = ()
-    """As the previous Compaction lists them."""
+    """The topics that the previous Compaction lists."""
     topic: Topic = field(default_factory=dict)
-    """Of the latest messages."""
+    """The topic of the latest messages."""
     seen: int = 0
-    """How many messages a summariser got."""
+    """The number of messages that a summariser got."""
     density: float = field(init=False)
     """Tokens per character."""
     _facts: CoveredMessages | None = None
     _extraction: Extraction | None = None
     _work: tuple[int, WorkLog | None] | None = None
-    """With the number of messages it was made from."""
+    """The work log, with the number of messages it was made from."""
     _late: frozenset[int] = frozenset()
     """Messages older than the previous summary that are read only now, by number."""
 
@@ -202,7 +202,7 @@ class SummaryInput:
 
     @property
     def size(self) -> int:
-        """In characters."""
+        """The number of characters."""
         return sum(len(transcribe(message)) for message in self.messages)
 
     @property
@@ -237,7 +237,7 @@ class SummaryInput:
         return truncate(self._said(has_log=False), most, self.count, split_returned(self.former)[0])
 
     async def returning(self, most: int) -> list[KeyStatement]:
-        """Those that bear on the latest messages, within `most` tokens."""
+        """Items set aside that bear on the latest messages, within `most` tokens."""
         if not self.set_aside:
             return []
         current = (await self.gathered()).since(self.before.statements)
@@ -245,12 +245,12 @@ class SummaryInput:
 
     @property
     def days(self) -> tuple[str, str]:
-        """Of the first and the last message; empty if unknown."""
+        """The days of the first and the last message; empty if unknown."""
         days = [str(day) for message in self.messages if (day := day_of(message.time))]
         return (days[0], days[-1]) if days else ("", "")
 
     def dates_meant(self) -> str:
-        """Those for "tomorrow" and the like, and those of the messages themselves."""
+        """The dates for "tomorrow" and the like, and those of the messages themselves."""
         found: set[str] = set()
         for message in self.messages:
             day = day_of(message.time)
@@ -330,7 +330,7 @@ def summary_input(
 
 
 def _topic(planned: PlannedRequest, cut: Cut) -> Topic:
-    """From the current user message and the latest ones before it."""
+    """The topic of the current user message and the latest ones before it."""
     current, (covered, stays) = planned.current.message, planned.loaded.view.split(cut.last)
     latest = [message for message in (*covered, *stays) if message.id != current.id and message.role != "tool"]
     return find_topic(current.text[:MOST_ASKED], [message.text[:MOST_ASKED] for message in latest[-LATEST:]])
@@ -349,7 +349,7 @@ def instructions_text(preamble: Preamble) -> str:
 
 
 def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
-    """What earlier summaries could not read in time, and what is newly covered but not loaded."""
+    """Messages that earlier summaries could not read in time, and those newly covered but not loaded."""
     before, tail = loaded.view.compaction, loaded.view.tail
     ranges = before.unread if before else ()
     if loaded.view.older and tail and loaded.covered_before < tail[0].said - 1:
@@ -358,7 +358,7 @@ def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
 
 
 def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counted, ...]:
-    """As earlier requests of this conversation sent it, so that the provider's cache serves it."""
+    """The covered part as earlier requests sent it, so that the provider's cache serves it."""
     loaded, current = planned.loaded, planned.current
     entries = [*loaded.ahead, *([current.counted] if loaded.view.current_is_lifted else ())]
     for message in covered:
@@ -378,7 +378,7 @@ def _recalls(message: Message) -> bool:
 async def as_sent(
     token_cache: TokenCache, text: str, archived: int, lines: Sequence[str] = (), contents: Sequence[str] = ()
 ) -> int:
-    """In the conversation's window, with frame, ledger and contents."""
+    """Tokens of a summary in the conversation's window, with frame, ledger and contents."""
     written = WrittenSummary(text, ledger=tuple(lines), contents=tuple(contents))
     entry = summary_entry(next_block(None, written, messages_archived=archived))
     return (await token_cache.count([entry]))[0].count.tokens if entry else 0

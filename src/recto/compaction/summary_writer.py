@@ -78,7 +78,8 @@ CHECKED_SHARE, POOR_SHARE = 0.5, 0.5
 SHORTENED = "the end of the summary was left out: with its marks it was too long"
 
 
-class NoSummary(Exception): """An answer that is not worth keeping; the message says why."""
+class NoSummary(Exception):
+    """An answer that is not worth keeping; the message says why."""
 
 
 class SummaryWriter(Struct):
@@ -86,9 +87,9 @@ class SummaryWriter(Struct):
     session: ChatSession
     source: SummaryInput
     writers: Sequence[TurnContext]
-    """In order; empty if no model can summarise."""
+    """Models to ask, in order; empty if no model can summarise."""
     most: int
-    """For summary and ledger as they are sent, in tokens."""
+    """The room of summary and ledger as they are sent, in tokens."""
     wanted: SummaryOptions
     message: str | None = None
     timeout_s: float = 300.0
@@ -101,14 +102,14 @@ class SummaryWriter(Struct):
     _overflowed: bool = False
     _made_of: int = 1
     _ledger_room: int = 0
-    """To be left by a model's summary."""
+    """Room that a model's summary should leave to the ledger."""
     _log: str = ""
     """The work log that precedes a model's summary."""
     _returned: list[KeyStatement] = field(default_factory=list)
     _for_contents: int = 0
-    """In tokens."""
+    """Room for the contents, in tokens."""
     _poor: tuple[Checked, SideAnswer] | None = None
-    """Has too few statements; another is requested once."""
+    """An answer with too few statements; another is requested once."""
     _is_poor: bool = False
     """True if the summary has fewer than half of the statements it was checked for: the ledger may take all the
     remaining room."""
@@ -186,7 +187,7 @@ class SummaryWriter(Struct):
         return answer
 
     async def _riding(self, writer: TurnContext, *, has_current: bool = False) -> tuple[SideCall | None, str]:
-        """After the conversation's own prefix, with the longest prompt that fits."""
+        """The question after the conversation's own prefix, with the longest prompt that fits."""
         source, because = self.source, "sums up the beginning of the conversation, on its own prefix"
         if source.entries is None or source.token_cache is not writer.token_cache:
             return None, ""
@@ -201,8 +202,8 @@ class SummaryWriter(Struct):
         return None, ""
 
     async def write_ahead(self, last: str, compaction: int | None) -> None:
-        """On the conversation's own prefix, if possible. The answer stays with its request until a compaction takes
-        it."""
+        """Requests the summary on the conversation's own prefix, if possible. The answer stays with its request until a
+        compaction takes it."""
         source, writer = self.source, self.writers[0] if self.writers else None
         # this runs after every turn, and `_open` takes a while
         if writer is None or source.entries is None or source.token_cache is not writer.token_cache:
@@ -364,13 +365,13 @@ class SummaryWriter(Struct):
         return await as_sent(self.source.token_cache, text, self.source.archived, lines, contents)
 
     async def _whole_size(self, text: str) -> int:
-        """With returned text, and the room for contents."""
+        """The size with returned text and the room for contents."""
         return await self._sent_size(with_returned(text, self._returned)) + self._for_contents
 
     # -- what was set aside
 
     async def _bring_back(self, most: int) -> None:
-        """Within its share of the room and within `most` tokens."""
+        """Chooses what returns, within its share of the room and within `most` tokens."""
         source, self._for_contents = self.source, 0
         if self.most < WORTH_DIVIDING or not source.former:
             return
@@ -479,7 +480,7 @@ class _Slices(Struct, frozen=True):
     writer: TurnContext
     preamble: Preamble
     tokens: int
-    """Of its answers."""
+    """The length of its answers."""
     share: float
     """Share of its room that is used."""
 
@@ -520,6 +521,6 @@ def without_work_log(text: str) -> str:
 
 
 def _without_last(text: str) -> str:
-    """Of a single sentence, returns its beginning."""
+    """The text without its last sentence; a single sentence is cut."""
     found = segments(text)
     return text[: found[-1].start].rstrip(" \n\t-*#>") if len(found) > 1 else cut_to_fit(text, len(text) * 9 // 10, len)

@@ -77,7 +77,7 @@ class IndexStatus(Struct, frozen=True):
     indexed: int
     vectors: int
     waiting: int
-    """In passages without a vector."""
+    """Passages without a vector."""
     embedder: str | None
     why: str = ""
     """Why there is no embedder, or what went wrong with it."""

@@ -44,7 +44,7 @@ QUIET_S = 0.2
 LET_GO_S = 1.0
 # How many missing vectors a search waits for.
 FEW = 64
-AS_ASKED = "the search index is being rebuilt, as you asked"
+AS_ASKED = "the search index is made anew, as you asked"
 
 
 class WaitPolicy(Struct, frozen=True):
@@ -65,7 +65,7 @@ class IndexScope(Struct, frozen=True):
     first: int
     last: int
     number: int
-    """Of the last message in the store."""
+    """The number of the last message in the store."""
     condensed: frozenset[int] = frozenset()
     """Positions of messages with an excerpt in the window."""
 
@@ -208,11 +208,11 @@ class MessageIndex:
     # -- filling
 
     def wake(self) -> None:
-        """Works in the background."""
+        """Indexes new messages and makes their vectors in the background."""
         self._worker.wake()
 
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
-        """For explicit commands."""
+        """Indexes everything now, for explicit commands."""
         while (left := self._feed(self._at_most(BULK_BATCH))) > 0:
             if progress:
                 total = self._store.tree.newest_number()
@@ -241,7 +241,7 @@ class MessageIndex:
             self._checked = False
 
     def follow(self, change: Change) -> None:
-        """After a change by another process on the same database server; the index is this machine's own."""
+        """Handles a change by another process on the same database server; the index is this machine's own."""
         if change == "removed":
             self.forget_removed()
         self.wake()
@@ -251,7 +251,7 @@ class MessageIndex:
 
     @property
     def left(self) -> int:
-        """In messages."""
+        """The number of messages not yet indexed."""
         newest = self._store.tree.newest_number()
         return newest - self._done(newest)
 
@@ -351,7 +351,7 @@ class MessageIndex:
         return max(BACKGROUND_BATCH, min(count, BULK_CHARS // max(1, self._mean_chars)))
 
     def _growing(self) -> list[int]:
-        """By number, messages that were unfinished when they were indexed."""
+        """Numbers of messages that were unfinished when they were indexed."""
         return self._index.parsed_mark("growing", _NUMBERS.decode, [])
 
     def _texts(self, passages: Sequence[Passage]) -> Mapping[int, str]:

@@ -36,7 +36,7 @@ from recto.turn.session import ChatSession
 from recto.window.compaction_block import cleared_at
 
 MessagePlace = Literal["active", "archived", "branch"]
-"""In the view of its conversation, covered by a compaction, or not on the path to the head."""
+"""The message is in the view of its conversation, covered by a compaction, or not on the path to the head."""
 Time = str | date
 # The minimum similarity of a hit without a shared word.
 MIN_SIMILARITY = 0.25

@@ -84,7 +84,7 @@ class RecallPicker(Picker):
         return StablePicks(tools=(OfferedTool(tool, selection, needs_archive=True),))
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
-        """Unchanged if nothing matches or fits."""
+        """Adds recalled messages; returns the request unchanged if nothing matches or fits."""
         if self._chosen is not None:
             return await self._again(planned)
         self._chosen = []
@@ -115,7 +115,7 @@ class RecallPicker(Picker):
         return with_current(planned, more, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
     async def _found(self, planned: PlannedRequest, query: RecallQuery, room: int) -> list[Snippet]:
-        """Best first. A failed search is noted, and the turn goes on."""
+        """Matching messages, best first. A failed search is noted, and the turn goes on."""
         try:
             return await asyncio.to_thread(self._search, planned, query, room)
         except RectoError as why:
@@ -162,7 +162,7 @@ def _prepare(
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
-"""What fits, what does not, and the message with the former, counted as it is sent."""
+"""Snippets that fit, others, and the message with the former, counted as it is sent."""
 
 
 async def _packed(planned: PlannedRequest, ranked: Sequence[Snippet], room: int) -> Packing | None:
@@ -207,7 +207,7 @@ def _may_recall(planned: PlannedRequest) -> bool:
 
 
 def _room(planned: PlannedRequest, query: RecallQuery) -> int:
-    """By settings and strategy; never more than is free."""
+    """The room by settings and strategy; never more than is free."""
     settings, budget, policy = planned.context.settings, planned.budget, planned.context.chosen_strategy.recall
     free = planned.window.free - (int(budget.room * FOR_TOOLS) if planned.preamble.tools else 0)
     if settings.recall_tokens:
@@ -248,7 +248,7 @@ def _floor(context: TurnContext, query: RecallQuery) -> Floor:
 
 
 class InWindow(Struct, frozen=True):
-    """As messages and verbatim text."""
+    """Messages and verbatim text in the window."""
 
     ids: frozenset[str]
     texts: frozenset[str]
@@ -269,7 +269,7 @@ def _in_window(view: View, message: Message) -> InWindow:
 
 
 def _is_excerpt(message: Message, excerpts: Mapping[str, str]) -> bool:
-    """Also true of a line for each of its tool results."""
+    """True if the window holds an excerpt of it, or a line for each of its tool results."""
     keys = [f"{message.id}/{result.call_id}" for result in message.results]
     return message.id in excerpts or (bool(keys) and all(key in excerpts for key in keys))
 

@@ -75,7 +75,7 @@ def _by_number(store: Store, session: ChatSession, scope: IndexScope, wanted: Se
 
 
 def _named(store: Store, session: ChatSession, wanted: Sequence[str]) -> list[Message]:
-    """By number, range, or id on this path, in order of time."""
+    """Messages by number, range, or id on this path, in order of time."""
     assert session.head is not None
     numbers: set[int] = set()
     ids = []

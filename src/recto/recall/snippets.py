@@ -31,7 +31,7 @@ class Snippet(Struct, frozen=True):
     start: int = 0
     end: int = 0
     size: int = 0
-    """Of the whole message."""
+    """The length of the whole message."""
     tokens: int = 0
     score: float = 0.0
     because: str = ""

@@ -22,14 +22,14 @@ MAKE_ROOM = ("compact", "clear")
 
 
 class SaidStats(Struct, frozen=True):
-    """What was said on the path, and how much of it is archived."""
+    """Counts of what was said on the path, and of what is archived."""
 
     messages: int
     roles: Mapping[str, int]
     tokens: int
     compactions: int
     made_by: Mapping[str, int]
-    """Those that made room, by who wrote their summaries."""
+    """Compactions that made room, by who wrote their summaries."""
     actions: Mapping[str, int]
     freed: int
     archived: int
@@ -64,7 +64,7 @@ class ModelCost(Struct, frozen=True):
     model: str
     usage: Mapping[str, int]
     cost_usd: float | None
-    """Of the requests with a known price; None if there are none."""
+    """The cost of requests with a known price; None if there are none."""
     unpriced: int = 0
     """Requests without a known price."""
 
@@ -82,7 +82,7 @@ class RequestTotals(Struct, frozen=True):
 
     @property
     def cost_usd(self) -> float | None:
-        """Of the requests with a known price."""
+        """The cost of requests with a known price."""
         return _sum([each.cost_usd for each in self.models])[0]
 
     @property
@@ -110,7 +110,7 @@ class ConversationStats(Struct, frozen=True):
     totals: RequestTotals
     recalled: RecallStats
     summaries: RequestTotals
-    """Only the requests for a summary."""
+    """Totals of the summary requests."""
 
     def to_json(self) -> dict[str, Any]:
         window = (
@@ -188,7 +188,7 @@ def recall_stats(sent: Iterable[SentRequest]) -> RecallStats:
 
 class RequestUse(Struct, frozen=True):
     number: int
-    """Of the reply."""
+    """The number of the reply."""
     reply: str
     model: str
     created: str
@@ -198,13 +198,13 @@ class RequestUse(Struct, frozen=True):
     usage: Usage
     """As the provider reported it; an estimate for a request that was not sent."""
     compaction: int | None = None
-    """Of the compaction made for it."""
+    """The number of the compaction made for it."""
     answers: int = 0
     """The number of the message that it answers, shared by the requests of a turn."""
 
 
 def recorded_use(store: Store, path: Sequence[Message]) -> Iterator[RequestUse]:
-    """For replies with a record, oldest first."""
+    """Covers replies with a record, oldest first."""
     compaction, answers = None, 0
     accounts = store.records.window_sizes([message.request for message in path if message.request])
     for message in path:

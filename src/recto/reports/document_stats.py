@@ -11,7 +11,7 @@ Grouping = Literal["document", "conversation", "month"]
 
 
 class DocumentTally(Struct, frozen=True):
-    """In one conversation or in one month."""
+    """Uses of one document, in one conversation or in one month."""
 
     name: str
     uses: int = 0

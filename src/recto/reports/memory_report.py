@@ -56,6 +56,6 @@ class MemoryReport(Struct, frozen=True):
 
 
 def memory_picks(window: Window) -> tuple[list[Pick], list[Pick]]:
-    """What a window has, and what was considered and left out."""
+    """The memory in a window, and what was considered and left out."""
     picks = [pick for section in window.sections for pick in section.picks if pick.kind in KINDS]
     return picks, [pick for pick in window.not_picked if pick.kind in KINDS]

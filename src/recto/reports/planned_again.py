@@ -33,7 +33,7 @@ TODAY = "rules, references, tools, notes and memory are those of today"
 
 
 def checked_changes(changes: PlanChanges) -> PlanChanges:
-    """With the full names of settings. Raises Invalid."""
+    """Expands the names of settings. Raises Invalid."""
     if changes.strategy is not None:
         configuration.check(STRATEGY, changes.strategy, "strategy")
     named = {configuration.conversation_key(key, "what-if"): value for key, value in changes.settings.items()}
@@ -54,7 +54,7 @@ class AnsweredTurn(Struct, frozen=True):
 
 
 def find_past_turn(store: Store, named: Message) -> AnsweredTurn:
-    """By a reply or a user message."""
+    """The turn of a reply or a user message."""
     if named.compaction:
         raise Invalid("this message is a compaction: name a reply, or the message that it answers", id=named.id)
     try:
@@ -156,7 +156,7 @@ def _messages(store: Store, side: ComparedRequest, block: Compaction | None, las
 
 
 def _compared(planned: PlannedRequest, conversation: str) -> ComparedRequest:
-    """Of a turn that is not sent."""
+    """The side of a comparison that is not sent."""
     (pieces, stable), view, context = planned.pieces(), planned.loaded.view, planned.context
     account = replace(
         account_of(planned),

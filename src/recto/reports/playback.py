@@ -88,7 +88,7 @@ class _Player:
             yield Noticed(f"this reply was not finished: {message.error or message.status}")
 
     def _window(self, message: Message) -> Window:
-        """From the message's record."""
+        """The window in the message's record."""
         try:
             account = self._store.records.record(message.request).account if message.request else None
         except (Altered, NotFound):

@@ -32,12 +32,12 @@ from recto.window.plan import Plan
 @dataclass(slots=True)
 class SimulatedCompaction(CompactionWork):
     aside: tuple[str, ...] = ()
-    """What earlier Compactions set aside."""
+    """Text that earlier Compactions set aside."""
     writer: TurnContext | None = None
     """Would write the summary; None if none is needed, or no model can."""
 
     async def carry_out(self) -> None:
-        """As `run`, for a user who agrees to every compaction."""
+        """Like `run`, for a user who agrees to every compaction."""
 
         async def agree(event: Event) -> None:
             if isinstance(event, CompactionProposed):
@@ -47,7 +47,7 @@ class SimulatedCompaction(CompactionWork):
 
     @property
     def kept(self) -> Compaction | None:
-        """None if only this request leaves out what does not fit."""
+        """The Compaction that would be stored; None if only this request leaves out what does not fit."""
         return self.block if self._is_kept else None
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
@@ -76,7 +76,7 @@ PAGE = 500
 
 
 class SimulatedSummary(Struct, frozen=True):
-    """In tokens. A model would read the beginning of the previous request."""
+    """Tokens that a model would read and write. It reads the beginning of the previous request."""
 
     writer: TurnContext
     input: int
@@ -89,7 +89,7 @@ class SimulatedRequest(Struct, frozen=True):
     """Before its compaction was carried out."""
     block: Compaction | None = None
     summary: SimulatedSummary | None = None
-    """By a model; chosen sentences replace it here."""
+    """The summary by a model; chosen sentences replace it here."""
     repeated: int = 0
     """Tokens at the beginning that the previous request had too."""
     stable: int = 0
@@ -129,7 +129,7 @@ class Simulation:
         return self._resolved
 
     async def begin_at(self, message: Message) -> None:
-        """With the compactions that the stored conversation has before this user message."""
+        """Begins with the compactions that the stored conversation has before this user message."""
         resolved, store = await self._resolve(), self._engine.store
         at = (store, resolved.token_cache, message.parent, None, resolved.room)
         self._view = await load_view(*at)
@@ -192,7 +192,7 @@ class Simulation:
         return await grown_view(engine.store, cache, self._view, said, current)
 
     async def _run(self, current: Message, head: str) -> TaskRun | None:
-        """In its state at the time of the message."""
+        """The run in its state at the time of the message."""
         found = (
             await self._engine.store.do(read_run, self._engine.store.tree.page, head) if run_entry(current) else None
         )
@@ -223,7 +223,7 @@ class Simulation:
 
 
 def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Message]) -> tuple[str, ...]:
-    """After a pin or unpin: the pinned messages that are covered, calls with their results."""
+    """The pinned messages that are covered, after a pin or unpin; calls with their results."""
     if force is None or force.last is None:
         return ()
     end, before = path[force.last].depth, set(force.pinned)
@@ -253,7 +253,7 @@ def _summary(planned: PlannedRequest, block: Compaction, writer: TurnContext | N
 
 
 def whole_path(store: Store, head: str | None) -> list[Message]:
-    """With Compactions."""
+    """The path to a head, with Compactions."""
     found: list[Message] = []
     while head:
         page = store.tree.page(head, most=PAGE)

@@ -27,7 +27,7 @@ class SourceReport(Struct, frozen=True):
 
 
 class ReplyContext(Struct, frozen=True):
-    """What was picked, and the evidence that the reply used it."""
+    """The picks for a reply, and the evidence that it used them."""
 
     record: Record
     agent: str
@@ -50,7 +50,7 @@ class ReplyContext(Struct, frozen=True):
         }
 
     def _signed(self, pick: Pick) -> dict[str, Any]:
-        """With the evidence of use; None if it was not looked for."""
+        """The pick with its evidence of use; None if it was not looked for."""
         return pick.to_json() | ({"sign": self.signs.get(pick.source)} if pick.kind in SOURCE_KINDS else {})
 
 
@@ -83,7 +83,7 @@ def check_agent(store: Store, agents: Agents, agent: str | None) -> None:
 
 
 def _text_in(agents: Agents) -> Callable[[SourceStats], str]:
-    """From the current files; empty if a rule is gone."""
+    """Returns a rule's text from the current files; empty if it is gone."""
 
     def text(stat: SourceStats) -> str:
         source = agents.read_or_last(stat.agent).find(stat.id)

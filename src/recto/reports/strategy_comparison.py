@@ -25,7 +25,7 @@ from recto.turn.spending import priced
 
 Progress = Callable[[int, int], object]
 Blocks = list[tuple[int, Compaction | None]]
-"""By reply number, the Compaction of its window."""
+"""The number of each reply, and the Compaction of its window."""
 NOTES = (
     "replies and tool results are those that were given",
     "what comes first again counts as read from a cache, as if no cache expired",
@@ -176,7 +176,8 @@ def _statements_in(path: Sequence[Message]) -> list[KeyStatement]:
 
 
 def _statements_kept(blocks: Blocks, statements: Sequence[KeyStatement], path: Sequence[Message]) -> tuple[int, float]:
-    """In the last window, and the mean share of statements so far that each window contains."""
+    """The number of statements in the last window, and the mean share of statements so far that each window
+    contains."""
     from recto.summary.verification import lost_statements
 
     numbers = {message.id: message.said for message in path}

@@ -12,7 +12,7 @@ from recto.store.tree import Tree
 
 
 class ArchivedPart(Struct, frozen=True):
-    """As archived by the newest Compaction."""
+    """The part of a path that its newest Compaction has archived."""
 
     depth: int = 0
     """Messages up to here are covered."""

@@ -21,7 +21,7 @@ class PlanOptions(TypedDict, total=False):
     """Changes to a past plan; the rest stays as it was."""
 
     window: int | None
-    """In tokens, in place of the model's own."""
+    """A window size in tokens, in place of the model's own."""
     model: str | None
     settings: dict[str, Any] | None
     """Context settings by key."""
@@ -53,7 +53,7 @@ def changes_of(options: PlanOptions | TurnPlanOptions) -> PlanChanges:
 
 
 class WindowMessages(Struct, frozen=True):
-    """By number, the messages before a reply."""
+    """The messages before a reply, by number."""
 
     verbatim: tuple[MessageRange, ...] = ()
     condensed: tuple[MessageRange, ...] = ()
@@ -125,7 +125,7 @@ class StrategyResult(Struct, frozen=True):
     """Read and written for summaries, in addition to the requests."""
     summary_usd: float | None = 0.0
     statements: int = 0
-    """Of all earlier statements, those in the last window."""
+    """The number of all earlier statements that the last window contains."""
     statements_share: float = 0.0
     """The mean share of the statements so far that a window contains: verbatim, in its summary or ledger."""
     too_large: tuple[int, ...] = ()

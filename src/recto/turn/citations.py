@@ -180,7 +180,7 @@ class Citations(Struct):
         return document_line(document, self.summaries) or None
 
     def _link(self, path: str) -> str:
-        """By name if that is unambiguous: two notes may share one."""
+        """A link by name if that is unambiguous: two notes may share one."""
         assert self.vault is not None
         return self.vault.shortest_link(path)
 

@@ -251,7 +251,8 @@ def _budget(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -> B
 
 
 def longest_summary(limit: int, room: int, context: ContextSettings, *, has_writer: bool) -> int:
-    """In tokens as sent: the length asked for, but at most 30 % of the window, and at least enough to be useful."""
+    """The limit in tokens as sent: the length asked for, but at most 30 % of the window, and at least enough to be
+    useful."""
     whole, most = room, LARGEST_SUMMARY * room
     if not STRATEGIES[context.strategy].bands:
         whole = max(room, SMALL_ROOM if has_writer else SMALL_ROOM_OF_SENTENCES)

@@ -107,7 +107,7 @@ class DocumentPicker(Picker):
 
 
 async def _open_insert(token_cache: TokenCache, document: Document, room: int) -> Insert | None:
-    """As much of the beginning as fits."""
+    """Inserts as much of the beginning as fits."""
     path, keep, because = document.path, len(document.text), OPEN
     text = fenced_document(path, document.text)
     while (tokens := await token_cache.tokens_of(text)) > room:

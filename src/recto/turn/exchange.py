@@ -462,7 +462,7 @@ class Exchange:
     # -- the sources that the reply used
 
     async def _used(self, blocks: Sequence[Block]) -> tuple[ReplyEvidence | None, list[UseEvidence]]:
-        """Only for the last reply of a turn. A failure here is not reported to the user."""
+        """The sources that the last reply of a turn used. A failure here is not reported to the user."""
         text = "".join(block.text for block in blocks if isinstance(block, Text))
         try:
             if found := reply_evidence(self.planned, text):

@@ -52,12 +52,12 @@ class OpenStreams:
             await self.store.do(self._store)
 
     async def flush(self) -> None:
-        """What cannot be stored now is tried again."""
+        """Stores what has arrived; what cannot be stored now is tried again."""
         if self._open:
             await self.store.do(self._store)
 
     def flush_soon(self) -> None:
-        """Works even while the caller's loop is busy."""
+        """Like `flush`, but works even while the caller's loop is busy."""
         if self._open:
             self.store.begin(self._store)
 
@@ -76,7 +76,7 @@ class OpenStreams:
                 for stream, steps in taken:
                     self.store.tree.grow(stream.id, steps)
         except StoreError as why:
-            log.warning("what came of a reply is not stored yet: %s", why.message)
+            log.warning("part of a reply is not stored yet: %s", why.message)
             for stream, steps in taken:
                 stream.put_back(steps)
 
@@ -108,7 +108,7 @@ class IncomingMessage:
 
     @property
     def message(self) -> Message | None:
-        """None before the first delta."""
+        """The message so far; None before the first delta."""
         return replace(self._draft, blocks=self.blocks) if self._begun else None
 
     async def add(self, delta: Delta) -> None:
@@ -148,7 +148,7 @@ class IncomingMessage:
         outcome: dict[str, Any] | None = None,
         also: Callable[[], None] | None = None,
     ) -> Message | None:
-        """Also stores the outcome of the request, and what `also` writes. None if nothing arrived."""
+        """Stores the whole message, the outcome of its request and what `also` writes. None if nothing arrived."""
         if not self._begun:
             return None
         self.is_over = True

@@ -22,7 +22,7 @@ FIRST_PAGE = 256
 ALL_OWN: Mapping[str, Mapping[str, str]] = {}
 Unit = tuple[Message, ...]
 CountedUnits = dict[str, list[Counted]]
-"""By the id of each unit's first message; tool results count with their call."""
+"""Entries by the id of each unit's first message; tool results count with their call."""
 
 
 class LoadedView(Struct, frozen=True, dict=True):
@@ -49,7 +49,7 @@ class LoadedView(Struct, frozen=True, dict=True):
 
     @cached_property
     def all_results(self) -> dict[str, int]:
-        """Of every tool result as it is sent, by `message/call`; several in one entry get their shares."""
+        """Tokens of every tool result as it is sent, by `message/call`; several in one entry get their shares."""
         found: dict[str, int] = {}
         for unit in units(self.view.tail):
             keys = _result_keys(unit)
@@ -98,7 +98,7 @@ class LoadedView(Struct, frozen=True, dict=True):
 
 
 def _result_keys(unit: Unit) -> dict[str, str]:
-    """By call, `message/call`."""
+    """Keys (`message/call`) by call."""
     return {result.call_id: f"{message.id}/{result.call_id}" for message in unit[1:] for result in message.results}
 
 
@@ -192,7 +192,7 @@ async def _counted_view(
 
 
 async def _results(token_cache: TokenCache, view: View, known: CountedUnits) -> dict[str, int]:
-    """Of each result of the last round; their sum is at most the round's own count."""
+    """Tokens of each result of the last round; their sum is at most the round's own count."""
     if not view.rounds:
         return {}
     unit = units(view.rounds)[-1]

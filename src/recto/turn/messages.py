@@ -44,7 +44,7 @@ class UserMessage(Struct, frozen=True):
     blocks: tuple[Block, ...] = ()
     results: tuple[ToolResult, ...] = ()
     repaired: int = 0
-    """How many characters could not be stored and were replaced."""
+    """The number of characters that could not be stored and were replaced."""
     answers_again: bool = False
 
 
@@ -216,7 +216,7 @@ def pending_reply(store: Store, head: str | None) -> str | None:
 
 
 def edited_message(message: Message, text: str) -> tuple[Block, ...]:
-    """Keeps the attachments. Raises Invalid if the message is not the user's."""
+    """The new text with the message's attachments. Raises Invalid if the message is not the user's."""
     if message.role != "user":
         raise Invalid(f"#{message.said} is not your message: only your own can be edited", id=message.id)
     attached = tuple(block for block in message.blocks if isinstance(block, Image | File))

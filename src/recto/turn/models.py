@@ -94,7 +94,7 @@ class Models:
         return replace(resolved, notes=(*resolved.notes, *_unknowns(resolved, left_out)))
 
     async def bare(self, name: str, chosen: Mapping[str, Any]) -> TurnContext:
-        """For a side call, without any sources."""
+        """The context of a side call, without any sources."""
         return await build_context(await self.resolve(name, Agent(), chosen), StablePicks())
 
     def _in_force(

@@ -119,7 +119,7 @@ class PassageSearch:
         return NotesQuoted(quotes, str(vault.root), model.name if model.answers_from_notes else "") if quotes else None
 
     async def find(self, session: ChatSession, message: Message) -> FoundPassages:
-        """Adds the last question and the notes used there, if the message refers to them."""
+        """Searches with the last question and the notes used there too, if the message refers to them."""
         lookup = Lookup(message.text)
         if message.parent and leans_on_earlier(message.text):
             newest = await self._store.do(self._store.tree.page, message.parent, most=LOOKED_BACK)
@@ -127,7 +127,7 @@ class PassageSearch:
         return await self.look_up(session, lookup)
 
     async def look_up(self, session: ChatSession, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
-        """A failure is reported, and the turn goes on."""
+        """Searches the notes. A failure is reported, and the turn goes on."""
         vault = session.vault
         assert vault is not None
         search = self._vaults.search(vault)
@@ -262,8 +262,8 @@ class PassagePicker(Picker):
         return VolatilePicks(tuple(inserts), tuple(passed))
 
     async def _brief(self, found: FoundPassages, cache: TokenCache, left: int) -> VolatilePicks:
-        """As much of the best note as fits, and the other quoted sentences: a small model reads slowly. The quotes are
-        shown to the user anyway."""
+        """Inserts as much of the best note as fits, and the other quoted sentences: a small model reads slowly. The
+        quotes are shown to the user anyway."""
         await self._quote(found.passages, found.question)
         lines, brought = list[str](), list[AnswerPassage]()
         others = [(each, each.statements[0].statement) for each in found.passages[:MOST_PASSAGES] if each.statements]
@@ -331,7 +331,7 @@ ANY_LANGUAGE = Orders("Answer in the language of the question:", ORDERS["en"].no
 
 
 def told_orders(question: VaultQuestion, passages: Sequence[AnswerPassage]) -> Orders:
-    """In the language of the question, or of the notes if it is too short to tell."""
+    """The orders in the language of the question, or of the notes if it is too short to tell."""
     language = question.language or language_of(" ".join(each.text for each in passages))
     return ORDERS.get(language, ANY_LANGUAGE)
 

@@ -206,7 +206,7 @@ def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, prom
 
 
 def account_of(planned: PlannedRequest) -> RequestAccount:
-    """Without the bytes; empty values are omitted."""
+    """The account without the bytes; empty values are omitted."""
     view, block, cache = planned.loaded.view, planned.loaded.view.compaction, planned.token_cache
     stays = view.still_sent + view.history
     messages = SentRange(

@@ -50,7 +50,7 @@ class Preamble(Struct, frozen=True):
     references: Count = ZERO
     instructed: Instructions = Instructions()
     picks: tuple[tuple[str, Pick], ...] = ()
-    """By section, with tokens."""
+    """Picks by section, with tokens."""
 
     @property
     def instructions(self) -> Count:

@@ -35,7 +35,7 @@ class LastTools(Struct, frozen=True):
     chosen: tuple[SourceId, ...] = ()
     """Chosen for a message, and kept until the next compaction."""
     sent: Mapping[SourceId, str] = field(default_factory=dict)
-    """With the hash of the text that was sent."""
+    """All of them, with the hash of the text that was sent."""
     short: frozenset[SourceId] = frozenset()
     left_out: frozenset[SourceId] = frozenset()
 
@@ -65,7 +65,7 @@ class DraftedView(Struct, frozen=True):
 
 
 SessionChanges = dict[str, Any]
-"""By field name."""
+"""Changed fields by name."""
 
 
 class NewConversation(Struct, frozen=True):
@@ -102,11 +102,11 @@ class ChatSession(Struct):
     project: Path | None = None
     """The folder in which the conversation began: its memory applies wherever the conversation continues."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
-    """By key."""
+    """Settings chosen for the conversation, by key."""
     is_guest: bool = False
     """May use neither the tools nor the files of this server."""
     branch: Branched | None = None
-    """Where this client's path left the conversation's; None if it has not."""
+    """The point where this client's path left the conversation's; None if it has not."""
     request: str | None = None
     """The last request made from here: the next is stored as a difference."""
     loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
@@ -123,15 +123,15 @@ class ChatSession(Struct):
     declined: int = 0
     """The size of the window when the user last refused a compaction."""
     pending: str | None = None
-    """Has tool calls that wait for results from the caller."""
+    """The reply whose tool calls wait for results from the caller."""
     suspended: object = None
     """The prepared turn of `pending`, which continues with the same picks."""
     run: TaskRun | None = None
     """The agent's run in progress here."""
     cap: SpendCap | None = None
-    """None for the owner, and for a key without a limit."""
+    """The limit of the client's key; None for the owner, and for a key without one."""
     creation: NewConversation | None = None
-    """To be stored by the next step."""
+    """The conversation that the next step stores first."""
     _shown: set[str] = field(default_factory=set)
     _waiting: list[str] = field(default_factory=list)
     _is_nearly_full: bool = False

@@ -119,7 +119,7 @@ async def call_model(
     except TimeoutError as why:
         outcome |= {"finish": "error", "error": "timed out", "cost_usd": broken}
         await store.do(lambda: store.records.outcome(request.id, **outcome))
-        raise Unreachable(f"the summariser did not answer within{timeout_s:g} s") from why
+        raise Unreachable(f"the summariser did not answer within {timeout_s:g} s") from why
     except (RectoError, asyncio.CancelledError) as why:
         error = why.message if isinstance(why, RectoError) else None
         outcome |= {"finish": "error" if error else "stopped", "error": error}

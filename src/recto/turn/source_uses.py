@@ -61,7 +61,7 @@ class ReplyEvidence(Struct, frozen=True):
     given: tuple[SentSource, ...]
     called: frozenset[str]
     known: str
-    """What else the reply may draw on: the conversation, documents, tool results."""
+    """Other text that the reply may draw on: the conversation, documents, tool results."""
 
     @property
     def is_short(self) -> bool:
@@ -75,7 +75,7 @@ class ReplyEvidence(Struct, frozen=True):
 
 
 def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
-    """None if no source was sent, as in most chats."""
+    """The evidence; None if no source was sent, as in most chats."""
     if not (given := tuple(_sent(planned))):
         return None
     view = planned.loaded.view

@@ -38,7 +38,7 @@ def is_priced(model: Model) -> bool:
 
 
 def priced(model: Model, usage: Usage) -> Usage:
-    """At the model's current prices."""
+    """The usage with its cost at the model's current prices."""
     return replace(usage, cost_usd=model.prices.cost(usage)) if model.prices else usage
 
 
@@ -49,7 +49,7 @@ def broken_off(model: Model, tokens: int, text: str, most: float | None = None) 
 
 
 def at_most(model: Model, tokens: int, longest_reply: int) -> float | None:
-    """In US dollars; None if the price is unknown."""
+    """The highest cost in US dollars; None if the price is unknown."""
     output = min(longest_reply, model.max_output or longest_reply)
     return model.prices.at_most(tokens, output) if model.prices else None
 
@@ -93,7 +93,7 @@ def check_limits(
 
 
 def check_day(store: Store, limits: SpendSettings, most: float | None) -> None:
-    """For a call that belongs to no conversation."""
+    """Checks a call that belongs to no conversation."""
     if limits.day and most:
         _check_setting(store.spending.total(since=today()), most, limits.day, "spend.day", "today", "config")
 

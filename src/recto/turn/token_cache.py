@@ -81,7 +81,7 @@ class TokenCache:
         ]
 
     async def tokens_of(self, text: str) -> int:
-        """As a message of its own."""
+        """The tokens of a text as a message of its own."""
         return (await self.count([Entry("user", (Text(text),))]))[0].count.tokens
 
     async def _with_data(self, entry: Entry) -> Entry:

@@ -54,7 +54,7 @@ NO_OVERRIDES = SourceOverrides()
 
 
 class Room(Struct, frozen=True):
-    """In tokens."""
+    """The room for a volatile pick, in tokens."""
 
     unused: int
     """Free now, or after the compaction that may come first, whichever is more."""
@@ -62,13 +62,13 @@ class Room(Struct, frozen=True):
     """Room for the message and everything in front of it without a compaction."""
     is_shared: bool = False
     inserts: tuple[Insert, ...] = ()
-    """Of other pickers, in front of the message."""
+    """Other pickers' inserts in front of the message."""
 
 
 class VolatilePicks(Struct, frozen=True):
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
-    """Did not fit, with reasons."""
+    """Picks that did not fit, with reasons."""
 
 
 def selections_inserted(
@@ -87,7 +87,7 @@ class Turn:
     session: ChatSession
     resolved: ResolvedModel
     asked: Message | None = None
-    """As it came in; None if there is no message yet."""
+    """The message as it came in; None if there is none yet."""
     overrides: SourceOverrides = NO_OVERRIDES
     compaction: int | None = None
     """The number of the Compaction in force."""
@@ -95,18 +95,18 @@ class Turn:
     is_draft: bool = False
     source_notes: tuple[str, ...] = ()
     memory: asyncio.Future[Mapping[MemoryScope, FoundMemory]] | None = None
-    """Being read since the turn began."""
+    """The memory files, read since the turn began."""
     has_facts: asyncio.Future[bool] | None = None
 
     message: Message = field(init=False)
-    """With the pickers' additions."""
+    """The message with the pickers' additions."""
     current: str | None = field(init=False)
     """The id of the message to answer; None for a compaction without one."""
     context: TurnContext = field(init=False)
     pickers: Sequence["Picker"] = field(init=False)
     citations: Citations = field(init=False)
     approvals: Approvals = field(init=False)
-    """Only for a turn that is sent."""
+    """Only set if the turn is sent."""
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
     _overflow: Overflow | None = None
@@ -282,7 +282,7 @@ class Picker:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        """For the user about this message, shown every time."""
+        """Notes for the user about this message, shown every time."""
         self.fill_note = ""
         """A problem in `fill`, shown once."""
 
@@ -316,7 +316,7 @@ SERVER = "caller"
 
 
 class CallerTools(Picker):
-    """Run by the caller; they come last in the preamble."""
+    """The caller's own tools, which it runs itself. They come last in the preamble."""
 
     def __init__(self, turn: Turn, settings: ToolSettings) -> None:
         super().__init__()

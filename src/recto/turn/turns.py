@@ -65,7 +65,7 @@ class Turns:
         is_draft: bool = False,
         resolved: ResolvedModel | None = None,
     ) -> Turn:
-        """Adds sources that the message mentions to the conversation."""
+        """Starts a turn; sources that the message mentions are added to the conversation."""
         sources, store, notes = self._sources, self._store, list[str]()
         resolved = resolved or await self.resolve(session, options, reads)
         overrides, compaction = await (reads.state if reads else store.submit(sources.state, session))
@@ -104,11 +104,11 @@ class Turns:
         return turn
 
     async def without_message(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> Turn:
-        """For viewing the context."""
+        """A turn for viewing the context."""
         turn = await self.begin(await self.new(session, None, options))
         turn.message = Message(DRAFT, "user", (Text(""),), parent=session.head)
         return turn
 
     async def context(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> TurnContext:
-        """Of the next turn, before there is a message."""
+        """The context of the next turn, before there is a message."""
         return (await self.begin(await self.new(session, None, options, is_draft=True))).context
