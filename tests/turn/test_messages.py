@@ -99,7 +99,7 @@ def test_what_cannot_be_attached_is_refused_before_anything_is_stored(
         tmp_path: "is not a file and cannot be attached",
         tmp_path / "pipe": "is not a file and cannot be attached",
         "/dev/zero": "is not a file and cannot be attached",
-        7: "an attachment is a path, an Image or a File, not 7",
+        7: "an attachment must be a path, an Image or a File, not 7",
     }
     for given, why in refused.items():
         with pytest.raises(Invalid, match=why):
@@ -161,7 +161,7 @@ def test_what_one_call_asks_for_holds_for_that_call_alone(desk: Open, script: Sc
         ({"reasoning_effort": "huge"}, "reasoning_effort must be one of"),
         ({"response_format": {}}, "response_format must be a ResponseFormat"),
         ({"tool_choice": "never"}, "tool_choice must be a NamedTool, or one of"),
-        ({"tools": ["weather"]}, "tools takes Tool values, not 'weather'"),
+        ({"tools": ["weather"]}, "tools must be Tool values, not 'weather'"),
         ({"tools": [Tool("two words", "", {"type": "object"})]}, "cannot be called 'two words'"),
         ({"tools": [Tool("weather", "", {"type": object})]}, "the schema of the tool weather is not JSON"),
     ],

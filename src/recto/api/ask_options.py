@@ -176,7 +176,7 @@ _TOOL_LETTERS = frozenset(f"{ascii_letters}{digits}_-")
 
 def _check_tool(tool: object) -> None:
     if not isinstance(tool, Tool):
-        raise Invalid(f"tools takes Tool values, not {shown(tool)}", option="tools")
+        raise Invalid(f"tools must be Tool values, not {shown(tool)}", option="tools")
     if not 0 < len(tool.name) <= 64 or not _TOOL_LETTERS.issuperset(tool.name):
         why = f"a tool cannot be called {shown(tool.name)}: use letters, digits, _ and -, at most 64"
         raise Invalid(why, option="tools", name=tool.name)
@@ -193,7 +193,7 @@ async def with_attachments(given: Given, attachments: Sequence[Attachment]) -> G
         (attachments,) if isinstance(attachments, Path | Image | File) else _listed("attachments", attachments)
     )
     if wrong := next((each for each in attachments if not isinstance(each, str | Path | Image | File)), None):
-        raise Invalid(f"an attachment is a path, an Image or a File, not {shown(wrong)}", option="attachments")
+        raise Invalid(f"an attachment must be a path, an Image or a File, not {shown(wrong)}", option="attachments")
     blocks = [
         each if isinstance(each, Image | File) else await asyncio.to_thread(read_attachment, each)
         for each in attachments

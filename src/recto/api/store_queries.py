@@ -329,7 +329,7 @@ def full_id(store: Store, kind: IdKind, named: str, home: str | None = None) -> 
     start = None if is_id(named) else id_start(named)
     found = store.tree.ids_beginning(kind, start, most=MOST_TOLD + 1, home=home) if start else []
     if len(found) > 1:
-        raise Invalid(f"{shown(named)} begins several ids: {_listed(found)}; write more of the one you mean")
+        raise Invalid(f"{shown(named)} matches several ids: {_listed(found)}; give more characters")
     return found[0] if found else named
 
 

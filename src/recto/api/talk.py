@@ -59,7 +59,7 @@ class AsyncTalk(AsyncTalkQueries):
         """Sends a document of the vault with every message from now on, as far as it fits; None closes it."""
         if path is not None:
             if self.vault is None:
-                raise Invalid("there is no vault to open a document of; --vault names one")
+                raise Invalid("there is no vault to open a document from; set one with --vault")
             path = (await asyncio.to_thread(self.vault.read, path)).path
         self.session.apply(document=path)
         return path

@@ -78,7 +78,7 @@ class Wanted(TypedDict, total=False):
 
 # messages per page on a walk along a path
 PAGE = 500
-# The current topic is that of the user's last messages, up to the length of a long question.
+# The current topic: the user's last messages, up to the length of a long question.
 LAST_MESSAGES, LONGEST_QUESTION = 3, 2000
 # How many more documents are considered than suggested: frequent use may lift a lower-ranked one.
 MORE = 10

@@ -45,7 +45,7 @@ UNLOADED_SHARE = 1 / 4
 PAGE = 64
 # The most characters of one message that a summariser gets, and the most that are read for choosing sentences.
 MOST_OF_ONE, MOST_CHOSEN_FROM = 500_000, 120_000
-# The topic is that of the latest messages before the current one: how many, and how many characters of each.
+# The topic comes from the latest messages before the current one: how many, and how many characters of each.
 LATEST, MOST_ASKED = 6, 2000
 _DATE_SIGNS = "0123456789–-"
 

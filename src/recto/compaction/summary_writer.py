@@ -298,7 +298,7 @@ class SummaryWriter(Struct):
         room = int((self.most - self._for_contents) * CHECKED_SHARE)
         try:
             return await asyncio.to_thread(lambda: check_figures(text, covered.since(former), room, self.source.count))
-        except Exception:  # `_checked` meets it again, and tells the user
+        except Exception:  # `_checked` will fail too, and reports it to the user
             log.exception("the statements of a summary could not be compared")
             return Checked([], [])
 

@@ -43,7 +43,7 @@ class DocumentPicker(Picker):
         self._opened: Document | None = None
 
     async def annotate(self, message: Message, context: TurnContext) -> Message:
-        """A vault that fails is noted, and the turn goes on."""
+        """Adds the documents that the message names. If the vault fails, that is noted, and the turn goes on."""
         if self._session.is_guest or (self._session.document is None and not may_name_documents(message.text)):
             return message
         return await asyncio.to_thread(self._annotate, message, context.reader)

@@ -320,7 +320,7 @@ class Orders(NamedTuple):
 
 
 # A small model follows an order right before the question, in the language of the answer. If nothing is found it
-# invents an answer whatever the order, so its reply is given here. By language, with one for all others.
+# invents an answer whatever the order, so this replaces its reply. By language, with one for all others.
 ORDERS = {
     "en": Orders("Answer:", "I don't know: your notes do not say it."),
     "de": Orders("Antworte auf Deutsch:", "Das weiß ich nicht: Deine Notizen sagen es nicht."),

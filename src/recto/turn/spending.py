@@ -111,7 +111,7 @@ def check_cap(store: Store, cap: SpendCap, model: str, most: float | None) -> No
 
 def unpriced_refusal(key: str, model: str) -> Refused:
     refused = Refused(
-        f"The key {key} has a spending limit and the price of {model} is unknown. Ask another model, or ask the owner "
+        f"The key {key} has a spending limit and the price of {model} is unknown. Use another model, or ask the owner "
         "of the server to set `prices` in models.toml."
     )
     refused.sent = False
