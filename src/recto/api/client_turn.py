@@ -231,7 +231,7 @@ class GivenReply:
 
 
 class ClientTurn(Struct):
-    """Waits for its reply."""
+    """A recorded request that waits for its reply."""
 
     turn: Turn
     planned: PlannedRequest

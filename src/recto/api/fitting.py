@@ -48,7 +48,7 @@ STANDS_IN = WrittenSummary("…", made_by="extractive")
 
 class FittedMessages(Struct, frozen=True):
     messages: list[Json]
-    """Those kept are the objects given."""
+    """The messages to send; those kept are the objects passed in."""
     tools: list[Json]
     tokens: int
     """The tokens of messages, tools and `system` together."""

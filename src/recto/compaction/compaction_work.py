@@ -439,7 +439,7 @@ class CompactionWork:
         return max(cut.summary or 0, self.context.budget.summary)
 
     async def _edited(self, text: str, cut: Cut) -> str:
-        """Cut to the room of a summary."""
+        """The user's summary, cut to its room."""
         most = self._most(cut)
         text = clean(text)[0].strip()
         archived = self.planned.loaded.archived(cut.last, cut.lifted)

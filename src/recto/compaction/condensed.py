@@ -52,7 +52,7 @@ PART = 1200
 
 
 class Division(Struct, frozen=True):
-    """The ends are sent verbatim."""
+    """A long text in three parts; the ends are sent verbatim."""
 
     beginning: str
     middle: str
@@ -267,9 +267,9 @@ class LongText(Struct, frozen=True):
     text: str
     message: str
     question: str
-    """The user's, which decides what is kept of the middle."""
+    """The user's question, which decides what is kept of the middle."""
     summary: str = ""
-    """A model's, of the middle."""
+    """A model's summary of the middle."""
     can_recall: bool = False
     """True if the model has the recall tool."""
 

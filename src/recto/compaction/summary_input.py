@@ -63,8 +63,8 @@ class UnreadMessages(Struct):
         return sum(each.length for each in self.ranges)
 
     async def read(self, characters: int, *, spread: bool) -> list[Message]:
-        """About this many characters in order of time: the newest, and with `spread` the oldest and places in between.
-        `ranges` keeps the rest."""
+        """Reads about this many characters: the newest, and with `spread` the oldest and places in between. `ranges`
+        keeps the rest."""
         self._found = {}
         left = characters
         if spread and self.ranges:
@@ -98,7 +98,7 @@ class UnreadMessages(Struct):
             characters -= await self._take(MessageRange(max(first, last - PAGE + 1), last), characters, newest=True)
 
     async def _take(self, page: MessageRange, characters: int, *, newest: bool = False) -> int:
-        """Returns how many characters were read, in whole messages."""
+        """Reads whole messages of a page; returns how many characters were read."""
         found = await self.store.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
         messages = [_in_part(message) for message in found]
         used, taken = 0, []

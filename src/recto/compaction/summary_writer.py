@@ -475,7 +475,7 @@ class SummaryWriter(Struct):
 
 
 class _Slices(Struct, frozen=True):
-    """Reads a transcript in parts."""
+    """A model that reads a transcript in parts."""
 
     writer: TurnContext
     preamble: Preamble

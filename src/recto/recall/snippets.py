@@ -66,7 +66,7 @@ def pack_snippets(ranked: Sequence[Snippet], room: int) -> tuple[list[Snippet], 
 
 
 def snippets_text(snippets: Sequence[Snippet]) -> str:
-    """Sorts by time."""
+    """The snippets as one text, sorted by time."""
     lines = [BEGINS]
     before: Snippet | None = None
     for number, parts in groupby(snippets, lambda each: each.number):

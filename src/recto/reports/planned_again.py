@@ -127,7 +127,7 @@ async def _go_to(past: AnsweredTurn, simulation: Simulation, store: Store | None
 async def _options(
     engine: Engine, session: ChatSession, changes: PlanChanges, was: RequestAccount, reply: Message | None
 ) -> CallOptions:
-    """The record's, with the changes."""
+    """The options of the record, with the changes."""
     asked = (was.parameters or {}).get("max_tokens") if changes.model is None else None
     options = CallOptions(
         model=changes.model or was.model or (reply.model if reply else None),

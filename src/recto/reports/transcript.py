@@ -89,7 +89,7 @@ async def transcript(
 
 
 def stands_for_something(block: Compaction | None) -> bool:
-    """False if it only pins."""
+    """True if a Compaction replaces messages, rather than only pinning them."""
     return block is not None and (block.last is not None or bool(block.excerpts))
 
 

@@ -101,9 +101,9 @@ class WhatIf(Struct, frozen=True):
     """None if nothing would fit: `error` says why."""
     difference: Difference | None = None
     compaction: Compaction | None = None
-    """Made for this turn."""
+    """The Compaction that would be made for this turn."""
     is_estimate: bool = False
-    """Chosen sentences replace a summary that a model would write."""
+    """True if chosen sentences replace a summary that a model would write."""
     because: str = ""
     notes: tuple[str, ...] = ()
     error: str = ""
@@ -125,7 +125,7 @@ class StrategyResult(Struct, frozen=True):
     """Read and written for summaries, in addition to the requests."""
     summary_usd: float | None = 0.0
     statements: int = 0
-    """The number of all earlier statements that the last window contains."""
+    """How many of the earlier statements the last window contains."""
     statements_share: float = 0.0
     """The mean share of the statements so far that a window contains: verbatim, in its summary or ledger."""
     too_large: tuple[int, ...] = ()

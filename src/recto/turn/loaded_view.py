@@ -125,7 +125,7 @@ async def load_view(
 
 
 def _said_of(page: list[Message]) -> list[Message]:
-    """Oldest first, without Compactions."""
+    """A page, oldest first, without Compactions."""
     return [message for message in reversed(page) if message.compaction is None]
 
 
@@ -212,7 +212,7 @@ async def _count(
     excerpts: Mapping[str, str],
     call_ids: Mapping[str, Mapping[str, str]] = ALL_OWN,
 ) -> CountedUnits:
-    """Known units are not rendered again."""
+    """Counts the units; known ones are not rendered again."""
     fresh = [unit for unit in units(messages) if unit[0].id not in known]
     entries = [entries_of(unit, excerpts, call_ids.get(unit[0].id, OWN_IDS)) for unit in fresh]
     counted = iter(await token_cache.count([entry for group in entries for entry in group]))

@@ -138,7 +138,7 @@ async def append_message(
 
 
 def _joined(messages: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
-    """An empty line separates the texts."""
+    """Several messages as one, with an empty line between their texts."""
     blocks: list[Block] = []
     for message in messages:
         for place, block in enumerate(message):

@@ -118,7 +118,7 @@ async def count_with(planned: PlannedRequest, insert: Insert) -> CurrentMessage:
 
 
 def with_current(planned: PlannedRequest, more: CurrentMessage, not_picked: Sequence[Pick] = ()) -> PlannedRequest:
-    """More in front of the message, with the same plan."""
+    """Adds to the inserts of the message; the plan stays."""
     notes = replace(planned.notes, not_picked=(*planned.notes.not_picked, *not_picked))
     return _assemble(planned.context, planned.loaded, more, planned.budget, planned.plan, notes)
 

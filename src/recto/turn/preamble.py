@@ -104,7 +104,7 @@ async def build_preamble(
 async def with_tools(
     preamble: Preamble, token_cache: TokenCache, parameters: Parameters, tools: Sequence[Selection]
 ) -> Preamble:
-    """Counts the instructions only once."""
+    """Puts tools in front of the instructions, which are counted only once."""
     specs = [each.source for each in tools if isinstance(each.source, Tool)]
     system = token_cache.defused(preamble.instructed.text)
     pieces = token_cache.format.preamble(token_cache.model.id, parameters, system, specs)

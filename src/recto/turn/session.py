@@ -33,7 +33,7 @@ class LastTools(Struct, frozen=True):
     compaction: int | None = None
     """The number of the Compaction in force."""
     chosen: tuple[SourceId, ...] = ()
-    """Chosen for a message, and kept until the next compaction."""
+    """Tools chosen for a message, and kept until the next compaction."""
     sent: Mapping[SourceId, str] = field(default_factory=dict)
     """All of them, with the hash of the text that was sent."""
     short: frozenset[SourceId] = frozenset()
@@ -56,7 +56,7 @@ def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pi
 
 
 class DraftedView(Struct, frozen=True):
-    """The next draft uses it until there is a new message."""
+    """The view of the last draft; the next one uses it until there is a new message."""
 
     head: str | None
     token_cache: TokenCache
@@ -78,7 +78,7 @@ _FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
 
 
 def moved(placed: AppendedMessage) -> SessionChanges:
-    """If the stored head did not move, the session is on its own branch."""
+    """The changes after a message was appended. If the stored head did not move, the session is on its own branch."""
     message = placed.message
     before = message.said - (0 if message.compaction else 1)
     first: BranchStart = "compaction" if message.compaction else _FIRST.get(message.role, "message")
@@ -97,14 +97,14 @@ class ChatSession(Struct):
     """The model requested by name; if empty, agent and settings decide."""
     vault: Vault | None = None
     document: str | None = None
-    """Open beside the chat; a path in the vault."""
+    """The document open beside the chat, by its path in the vault."""
     agent: str = "default"
     project: Path | None = None
     """The folder in which the conversation began: its memory applies wherever the conversation continues."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """Settings chosen for the conversation, by key."""
     is_guest: bool = False
-    """May use neither the tools nor the files of this server."""
+    """True for a guest, who may use neither the tools nor the files of this server."""
     branch: Branched | None = None
     """The point where this client's path left the conversation's; None if it has not."""
     request: str | None = None
@@ -113,11 +113,11 @@ class ChatSession(Struct):
     """The last window's view by token cache, to which the next one adds."""
     drafted: DraftedView | None = None
     settings: ContextSettings | None = None
-    """Those of the last turn, probably still right."""
+    """The last turn's settings, probably still right."""
     last_tools: LastTools | None = None
     """None if they must be read from the record of the last request."""
     stored_hashes: frozenset[str] = frozenset()
-    """Source texts in the store."""
+    """Hashes of source texts in the store."""
     allowed: frozenset[str] = frozenset()
     """Tools that run without asking during this session: `server` or `server/tool`."""
     declined: int = 0
@@ -193,7 +193,7 @@ class ChatSession(Struct):
         self._waiting.append(text)
 
     def is_new(self, note: str) -> bool:
-        """True once for each note."""
+        """True for a note that was not shown before; it now counts as shown."""
         before = len(self._shown)
         self._shown.add(note)
         return len(self._shown) > before
@@ -206,7 +206,7 @@ class ChatSession(Struct):
         return waiting + [note for note in notes if note in always or self.is_new(note)]
 
     def new_branch(self) -> Branched | None:
-        """Each branch is returned once."""
+        """The session's new branch, returned only once."""
         is_new, self._has_untold_branch = self._has_untold_branch, False
         return self.branch if is_new else None
 

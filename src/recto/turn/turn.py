@@ -148,7 +148,7 @@ class Turn:
 
     @property
     def count_notes(self) -> list[str]:
-        """A tokenizer may fail at any text."""
+        """Notes about counts: a tokenizer may fail at any text."""
         return [note for note in (self.context.token_cache.counter.note, self._uncalibrated) if note]
 
     @property
@@ -203,7 +203,7 @@ class Turn:
     # -- the plan
 
     async def load(self) -> LoadedView:
-        """Extends the loaded view if possible."""
+        """The view at the session's head, extended from the loaded one if possible."""
         session, cache, room = self.session, self.context.token_cache, self.context.budget.room
         head, drafted = session.head, session.drafted if self.current == DRAFT else None
         if drafted and (drafted.head, drafted.token_cache, drafted.room) == (head, cache.root, room):
@@ -294,7 +294,7 @@ class Picker:
 
     @property
     def wants_room(self) -> bool:
-        """Known after `annotate`."""
+        """True if `volatile` has anything to pick; known after `annotate`."""
         return False
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:

@@ -48,7 +48,7 @@ class Turns:
     async def resolve(
         self, session: ChatSession, options: CallOptions = NO_OPTIONS, reads: FirstReads | None = None
     ) -> ResolvedModel:
-        """Agent files are read at every turn."""
+        """Finds the model and agent that answer next; agent files are read at every turn."""
         agent = await (reads.agent if reads else asyncio.to_thread(self._agents.read_or_last, session.agent))
         if session.is_guest:  # is offered none of this machine's tools
             options = replace(options, runs_tools=False)
