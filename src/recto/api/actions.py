@@ -23,8 +23,8 @@ from recto.store.fact import FACT_KINDS
 from recto.transfer.report import EXPORT_FORMATS
 
 Target = Literal["conversation", "next", "message", "named", "option", "session", "desk"]
-"""A conversation (the latest unless one is named), that or a new one, a message of one, a conversation that the method
-itself takes by name, one by an option, that or an agent by options, or nothing."""
+"""The object of an action: a conversation (the latest unless one is named), that or a new one, a message of one, a
+conversation that the method itself takes by name, one by an option, that or an agent by options, or nothing."""
 Door = Literal["command", "slash", "page"]
 FOLLOWS_SETTINGS = "default"
 """Makes a conversation follow agent, model and settings again."""

@@ -56,7 +56,7 @@ MOST_SLICES = 40
 LEAST_WANTED = 16
 # If sentences use less than this share of the room, more are chosen, in at most this many tries.
 USED, MOST_TRIES = 0.98, 8
-# If the longest answer has no room after the conversation's own prefix, a request for this share of it follows.
+# If the longest answer has no room after the conversation's own prefix, one of this share of its length is requested.
 SHORTER = 0.7
 # Below this many tokens the summary may use all of the room; the ledger gets what is left.
 WORTH_DIVIDING = 160
@@ -94,7 +94,7 @@ class SummaryWriter(Struct):
     message: str | None = None
     timeout_s: float = 300.0
     ready: SideAnswer | None = None
-    """Requested ahead, for the same messages."""
+    """An answer requested ahead, for the same messages."""
     notes: list[str] = field(default_factory=list)
     """Problems, for the user."""
     _parts: dict[str, SideAnswer] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class SummaryWriter(Struct):
     remaining room."""
 
     async def run(self, emit: Emit) -> WrittenSummary:
-        """Reports each request, and work that takes long."""
+        """Writes the summary; reports each request, and work that takes long."""
         try:
             written = await self._write(emit)
             if written.text and (written.set_aside or self.source.set_aside):

@@ -94,7 +94,7 @@ class PassageSearch:
         return self._is_wanted(self._references.quotes, model)
 
     def searches(self, model: Model) -> bool:
-        """The same, or only for quotes to the user."""
+        """True if messages are looked up, for the model or only for quotes."""
         return self.finds(model) or self._references.quotes == "always"
 
     def _is_wanted(self, setting: str, model: Model) -> bool:

@@ -133,7 +133,7 @@ class Turn:
 
     @property
     def is_squeezed(self) -> bool:
-        """The provider rejected the last request as too long."""
+        """True if the provider rejected the last request as too long."""
         return self._overflow is not None
 
     # -- what the user should know
