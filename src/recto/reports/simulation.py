@@ -137,7 +137,7 @@ class Simulation:
             self._aside = await self._engine.store.do(store.tree.set_aside, message.parent, self.compaction)
 
     async def add(self, message: Message) -> None:
-        """Follows the user's clears and pins; other Compactions may not apply to this pass."""
+        """Adds the next message. Follows the user's clears and pins; other Compactions may not apply to this pass."""
         self._path[message.id] = message
         if block := message.compaction:
             if block.action in (CLEAR, *PINS) and (self._said or self._view.view.tail):
@@ -152,7 +152,7 @@ class Simulation:
         return self._current if self._said else None
 
     async def answer(self) -> SimulatedRequest:
-        """Raises DoesNotFit if nothing makes the request fit."""
+        """Plans the next request. Raises DoesNotFit if nothing makes it fit."""
         turn = await self._prepare()
         first = planned = await turn.next_plan()
         kept, summary = None, None
@@ -243,7 +243,7 @@ def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Mess
 
 
 def _summary(planned: PlannedRequest, block: Compaction, writer: TurnContext | None) -> SimulatedSummary | None:
-    """A model reads the window up to the end of the covered part."""
+    """The tokens of a summary: a model reads the window up to the end of the covered part."""
     if writer is None or not block.summary:
         return None
     covered, loaded = planned.loaded.view.split(block.last)[0], planned.loaded

@@ -62,7 +62,7 @@ class DocumentSummaryWriter:
         self._tasks = TaskSet()
 
     def begin(self, session: ChatSession, context: TurnContext, citations: "Citations") -> None:
-        """Skips documents that describe themselves briefly, and models too weak to do better."""
+        """Starts writing lines, except for documents that describe themselves, or with a weak model."""
         gists = citations.summaries
         if not self._is_on or gists is None or not context.model.summarizes:
             return

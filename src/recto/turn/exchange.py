@@ -159,7 +159,7 @@ class Exchange:
     # -- the reply
 
     async def run(self, emit: Emit) -> None:
-        """However the stream ends, what arrived is kept."""
+        """Streams the reply. However the stream ends, what arrived is kept."""
         self._attempts, self._notes = [], []
         context, request, told = self.context, self.request, self.citations.instead
         incoming = self._incoming("assistant", context.provider.name, context.model.name, request.id)

@@ -76,7 +76,7 @@ class LoadedView(Struct, frozen=True, dict=True):
         return before.messages_archived + len(before.lifted) if before and before.last else 0
 
     def archived(self, last: str | None, lifted: Sequence[str]) -> int:
-        """Includes older messages that were not loaded."""
+        """The number of messages archived after a cut, including those not loaded."""
         before, tail = self.view.compaction, self.view.tail
         said = {message.id: message.said for message in tail}.get(last or "")
         if said is None:
