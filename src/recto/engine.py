@@ -1,7 +1,6 @@
 """The walk of one message: append, find, pick, budget, plan, compact, window, send, append.
 
-`start` and `_walk` are the product in short; each step is a paragraph below them, or a room of its own.
-"""
+`start` and `_walk` are the product in short; each step is a method below or a package of its own."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -119,7 +118,8 @@ class Engine:
         *,
         can_ask: bool = True,
     ) -> None:
-        """One message, then those said meanwhile; two from one session take turns. `can_ask`: a user answers."""
+        """Sends one message, then those that arrived meanwhile; two turns of one session never overlap. `can_ask`: a
+        user answers."""
         async with session.turn_lock():
             wanted: TurnStart | None = given
             while wanted is not None:
@@ -129,14 +129,14 @@ class Engine:
                 wanted = () if await is_waiting(self.store, session) else None
 
     async def _walk(self, turn: Turn, emit: Emit, foreground: ForegroundTurn) -> None:
-        """To the last reply: once around for each round of tool calls."""
+        """One pass for each round of tool calls, to the last reply."""
         session, steps = turn.session, 0
-        # a run has a limit of its own over all of its turns
+        # a run's own limit spans all of its turns
         most = session.run.steps_left if session.run else self.settings.tools.step_limit
         while steps <= most:
             exchange = await self.prepare_request(turn, emit)  # 4 budget, 5 plan, 6 compact, 7 window
-            foreground.end()  # from here on the model is waited for
-            self.message_index.wake()  # not before: it would take turns with whatever prepares the request
+            foreground.end()  # from here on we only wait for the model
+            self.message_index.wake()  # not earlier: it would compete with preparing the request
             self.learner.frequent_notes.wake(session, exchange.context.settings)
             await self.exchange(exchange, emit)  # 8 send, 9 append the reply
             if not exchange.calls:
@@ -148,7 +148,7 @@ class Engine:
                 session.apply(suspended=turn)
                 return
             if (session.run and session.run.stops) or await is_waiting(self.store, session):
-                return  # said meanwhile: the next request answers it too
+                return  # a message arrived meanwhile: the next request answers it too
             turn.next_round(may_call=steps < most)
         setting = MAX_STEPS if session.run else "tools.step_limit"
         await emit(Noticed(f"stopped after {most} rounds of tool calls ({setting})"))
@@ -156,8 +156,8 @@ class Engine:
     async def start(
         self, session: ChatSession, given: TurnStart, emit: Emit, options: CallOptions, *, can_ask: bool
     ) -> Turn | None:
-        """1 append, 2 find, 3 pick: from the message to what goes in with it. Whatever fails later, its words are
-        stored first. None where there is nothing to say."""
+        """1 append, 2 find, 3 pick: from the message to what goes in with it. The user's words are stored first,
+        whatever fails later. None if there is nothing to say."""
         waited, user = session.pending, user_message(given, may_be_empty=given == ())
         storing = append_message(self.store, session, user, partial(self._first_reads, session))
         started = await patiently(storing, emit, partial(Working, "store"))
@@ -167,7 +167,7 @@ class Engine:
         for event in (*started.events, *self.learner.untold(session)):
             await emit(event)
         name = self.models.name(session.model, options, await started.reads.agent)
-        # not beside the start of a tiny model, which lets nothing else in this process run
+        # not in parallel with the start of a tiny model, which blocks the whole process
         choosing, loading = partial(self.passages.working, session), partial(Working, "model", model=name)
         quoting = self.passages.quote_ahead(session, started, self.models.known_model(name))
         if quoted := await patiently(quoting, emit, choosing):
@@ -190,7 +190,7 @@ class Engine:
         return self.turns.first_reads(session)
 
     async def prepare_request(self, turn: Turn, emit: Emit) -> Exchange:
-        """The next request, planned and recorded; smaller where its provider counts more than its window holds."""
+        """The next request, planned and recorded; smaller if its provider counts more than its window holds."""
         while True:
             planned = await self._plan(turn, emit)
             why = await self.provider_counts.overflow(planned, turn) if turn.options.may_send else None
@@ -201,7 +201,7 @@ class Engine:
             await emit(Noticed(f"{why.message.rstrip('.')}: making the window smaller"))
 
     async def _plan(self, turn: Turn, emit: Emit) -> PlannedRequest:
-        """Planned, compacted where it must be, and filled with what is recalled."""
+        """The plan, after a compaction if needed, with recalled messages."""
         session, planned, is_stored = turn.session, await turn.next_plan(), True
         if planned.needs_compaction:
             compaction = self._compaction(turn, planned, can_ask=turn.approvals.can_ask)
@@ -228,7 +228,7 @@ class Engine:
             exchange.planned, exchange.request = smaller.planned, smaller.request
 
     async def draft(self, session: ChatSession, given: Given = "", options: CallOptions = NO_OPTIONS) -> PlannedRequest:
-        """What would be sent for this message now; nothing is sent, stored or changed, and no model is asked."""
+        """What would be sent now; nothing is sent, stored or changed, and no model is called."""
         message = Message(DRAFT, "user", user_message(given, may_be_empty=True).blocks, parent=session.head)
         with FOREGROUND.begin():
             turn = await self.turns.prepare(await self.turns.new(session, message, options, is_draft=True))
@@ -239,7 +239,7 @@ class Engine:
             return replace(after, window=replace(after.window, plan=planned.plan))
 
     async def compact(self, session: ChatSession, emit: Emit, *, keep: str = "") -> None:
-        """A compaction because the user wants one: of everything but the latest messages; `keep` says what matters."""
+        """Compacts everything but the latest messages at the user's request; `keep` says what matters."""
         async with session.turn_lock():
             turn = await self.turns.without_message(session)
             planned = await turn.next_plan()
@@ -254,11 +254,11 @@ class Engine:
             session.apply(loaded={})
 
     def warm_up(self, session: ChatSession) -> None:
-        """Loads in the background what the next message will need: the model, its tokenizer, the latest messages."""
+        """Loads the model, its tokenizer and the latest messages in the background."""
         self._warming.begin(self._warm_up(session))
 
     async def _warm_up(self, session: ChatSession) -> None:
-        with suppress(RectoError):  # the message itself will say what is wrong
+        with suppress(RectoError):  # the message itself will report the error
             planned = await self.draft(session)
             # a server would be asked before there is a question
             if has_archive(planned.loaded.view.compaction) and ":" not in self.settings.search.embedder:
@@ -271,8 +271,8 @@ class Engine:
         return CompactionWork(self.models, turn, planned, can_ask=can_ask, ahead=self.summaries_ahead)
 
     def after_reply(self, exchange: Exchange) -> None:
-        """What is done in the background while the user reads and types: after the last reply of a turn, lines about
-        long documents, and the summary of a compaction that comes near."""
+        """Starts background work after the last reply of a turn: lines about long documents, and the summary of an
+        approaching compaction."""
         self.message_index.wake()
         self.checkpoints.wake()
         turn = exchange.turn
@@ -285,7 +285,7 @@ class Engine:
     async def _write_ahead(self, turn: Turn, planned: PlannedRequest) -> None:
         block, session = planned.loaded.view.compaction, turn.session
         number = block.compaction_number if block else None
-        # one for each compaction: another would cost more than it can save
+        # one per compaction: another would cost more than it can save
         if await self.store.do(find_ahead, self.store, session.conversation, number):
             return
         turn = await self.turns.without_message(session, turn.options)

@@ -68,7 +68,7 @@ def test_a_model_that_takes_no_images_gets_a_line_in_its_place_and_the_user_a_no
     reply = at.conversation().ask("What is this?", attachments=[picture])
     content = body(at, reply.request_id)["messages"][-1]["content"]
     assert content == "[boat.png is attached, but this model cannot read images.]What is this?"
-    assert any("takes no images: boat.png is not sent" in note for note in reply.notes)
+    assert any("does not accept images: boat.png is not sent" in note for note in reply.notes)
 
 
 def test_text_files_are_read_by_every_model_and_pdfs_by_those_that_take_files(
@@ -99,7 +99,7 @@ def test_what_cannot_be_attached_is_refused_before_anything_is_stored(
         tmp_path: "is not a file and cannot be attached",
         tmp_path / "pipe": "is not a file and cannot be attached",
         "/dev/zero": "is not a file and cannot be attached",
-        7: "an attachment is a path, an Image or a File, not 7",
+        7: "an attachment must be a path, an Image or a File, not 7",
     }
     for given, why in refused.items():
         with pytest.raises(Invalid, match=why):
@@ -121,8 +121,8 @@ def test_the_name_of_an_attachment_cannot_break_its_line(desk: Open, script: Scr
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (None, "a message is a text or a list of blocks, not None"),
-        ([{"type": "text"}], "cannot hold {'type': 'text'}"),
+        (None, "a message must be text or a list of blocks, not None"),
+        ([{"type": "text"}], "cannot contain {'type': 'text'}"),
         ([Text(7)], "must be a text, not 7"),  # type: ignore[arg-type]
         ([Thinking("hm")], "a thinking block"),
         ([Text("  ")], "the message is empty"),
@@ -161,7 +161,7 @@ def test_what_one_call_asks_for_holds_for_that_call_alone(desk: Open, script: Sc
         ({"reasoning_effort": "huge"}, "reasoning_effort must be one of"),
         ({"response_format": {}}, "response_format must be a ResponseFormat"),
         ({"tool_choice": "never"}, "tool_choice must be a NamedTool, or one of"),
-        ({"tools": ["weather"]}, "tools takes Tool values, not 'weather'"),
+        ({"tools": ["weather"]}, "tools must be Tool values, not 'weather'"),
         ({"tools": [Tool("two words", "", {"type": "object"})]}, "cannot be called 'two words'"),
         ({"tools": [Tool("weather", "", {"type": object})]}, "the schema of the tool weather is not JSON"),
     ],
@@ -236,7 +236,7 @@ def test_a_result_for_another_call_is_refused_and_nothing_is_stored(desk: Open, 
     rain = ToolResult("w1", "", "rain")
     for given, why in (
         ([ToolResult("other", "", "rain")], "no tool call 'other' waits"),
-        ([rain, ToolResult("w1", "", "sun")], "a tool call has one result"),
+        ([rain, ToolResult("w1", "", "sun")], "a tool call has only one result"),
     ):
         with pytest.raises(Invalid, match=why):
             talk.ask(given, tools=[WEATHER])

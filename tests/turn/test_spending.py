@@ -176,8 +176,6 @@ def test_a_price_that_is_unknown_is_told_where_there_is_a_limit(desk: Open, scri
     model = script({"text": "Yes."})
     assert not desk(model).conversation().ask("hello").notes
     talk = desk(model, spend__day=1).conversation()
-    told = (
-        f"the price of {model} is unknown: what it costs counts for no limit of spending; set `prices` in models.toml"
-    )
+    told = f"the price of {model} is unknown, so its cost counts toward no spending limit; set `prices` in models.toml"
     assert talk.ask("hello").notes == (told,)
     assert talk.ask("again").notes == ()

@@ -1,12 +1,11 @@
 """The table of actions: what a user can do with a conversation, its window, its sources, and the memory.
 
-An action names the method of a desk or a talk that does it: the command line makes its commands and slash commands from
-this table, and a page can make its menus. A new action is one entry, and where its result has a new shape, one function
-of each door that draws it (`cli/drawing/results.py`). What a door does in a way of its own (asking first, streaming, a
-bar) has no `method` here: the door has a function of that name.
+An action names the method of a desk or a talk: the command line builds its commands and slash commands from this table,
+and a page can build its menus. A new action is one entry, and if its result has a new shape, one drawing function per
+door (`cli/drawing/results.py`). An action without `method` (asking first, streaming, a bar) has a function of its own
+in each door.
 
-Knows no door. Methods and results are named, so that reading the table imports nothing.
-"""
+Methods and results are names, so that reading the table imports nothing."""
 
 from collections.abc import Callable, Iterator
 from operator import attrgetter
@@ -24,20 +23,18 @@ from recto.store.fact import FACT_KINDS
 from recto.transfer.report import EXPORT_FORMATS
 
 Target = Literal["conversation", "next", "message", "named", "option", "session", "desk"]
-"""How a door says what an action is about: a conversation (the latest unless one is named), that or a new one, a
-message of one, a conversation that the method itself takes by name, one by an option, that or an agent by options, or
-nothing."""
+"""The object of an action: a conversation (the latest unless one is named), that or a new one, a message of one, a
+conversation that the method itself takes by name, one by an option, that or an agent by options, or nothing."""
 Door = Literal["command", "slash", "page"]
 FOLLOWS_SETTINGS = "default"
-"""What is written in place of a strategy to follow agent, model and settings again."""
+"""Makes a conversation follow agent, model and settings again."""
 
 
 class Argument(Struct, frozen=True):
     name: str
-    """As the method calls it."""
     help: str = ""
     option: tuple[str, ...] = ()
-    """What a command calls it; without any it is told by its place."""
+    """The option of a command; without one the argument is positional."""
     kind: Literal["text", "number", "file"] = "text"
     least: int | None = None
     most: int | None = None
@@ -45,38 +42,33 @@ class Argument(Struct, frozen=True):
     default: str | int | None = None
     metavar: str = ""
     takes: Literal["one", "words", "several"] = "one"
-    """`words` are joined to one text."""
 
 
 class Slash(Struct, frozen=True):
-    """How an action is typed in the chat."""
-
     help: str
     usage: str = ""
-    """What may follow it; capitals stand for what the user chooses."""
+    """Capitals are values that the user chooses."""
     arguments: tuple[str, ...] = ("",)
-    """Of the examples, one each."""
+    """For the examples, one each."""
     words: tuple[str, ...] = ()
-    """Words that may follow it, for completion."""
+    """Possible arguments, for completion."""
 
 
 class Action(Struct, frozen=True):
     name: str
-    """As a command: its group and itself. The last word is its slash command."""
+    """The group and the name; the last word is the slash command."""
     method: str = ""
-    """`talk.pin`, `desk.rename`; empty where each door has a function of its own."""
+    """`talk.pin`, `desk.rename`; empty if each door has its own function."""
     target: Target = "conversation"
     arguments: tuple[Argument, ...] = ()
     help: str = ""
     """The first paragraph says what it does."""
     example: str = ""
     shown: str = ""
-    """How its result is shown."""
     said: str = ""
-    """A sentence about its result, with the fields of what is shown in braces."""
+    """A sentence with fields of the result in braces."""
     opens_vault: bool = False
     fixed: dict[str, Any] = {}
-    """Arguments that are always the same."""
     slash: Slash | None = None
 
     @property
@@ -89,13 +81,13 @@ class Action(Struct, frozen=True):
 
     @property
     def doors(self) -> set[Door]:
-        """The page has the slash commands that are about the conversation it shows."""
+        """The page has the slash commands about the conversation it shows."""
         on_page = self.method and self.slash and self.target in ("conversation", "message")
         doors: dict[Door, object] = {"command": self.method, "slash": self.slash, "page": on_page}
         return {door for door, offers in doors.items() if offers}
 
     def typed(self, words: str) -> dict[str, Any]:
-        """The arguments in what was typed after its slash command; the last one takes the rest."""
+        """The last argument takes the rest of what was typed."""
         names = ["message"] * (self.target == "message") + [each.name for each in self.arguments]
         parts = words.split(maxsplit=len(names) - 1) if names else []
         numbers = [each.name for each in self.arguments if each.kind == "number"]
@@ -106,7 +98,6 @@ class Action(Struct, frozen=True):
         return given | {each: int(given[each]) for each in numbers}
 
     def perform(self, desk: Any, talk: Any, given: dict[str, Any]) -> "Done":
-        """Calls the method; the asynchronous door awaits its result."""
         own = {argument.name: given[argument.name] for argument in self.arguments} | self.fixed
         named = {"message": ("message",), "named": ("conversation",)}.get(self.target, ())
         done = Done(self, desk, talk, given)
@@ -115,8 +106,6 @@ class Action(Struct, frozen=True):
 
 
 class Done(Struct):
-    """An action that was done: with what, and what came of it."""
-
     action: Action
     desk: Any
     talk: Any
@@ -124,7 +113,7 @@ class Done(Struct):
     result: Any = None
 
     def sentence(self, message: Message | None, shortened: Callable[[str], str]) -> str:
-        """What was done; `message` is the one that it was about."""
+        """`message` is the object of the action."""
         fields = self.given | {"talk": self.talk.name}
         if isinstance(self.result, Compaction):
             fields["compaction"] = block_in_words(self.result)
@@ -560,5 +549,4 @@ BY_NAME = {action.name: action for action in ACTIONS}
 
 
 def offered(door: Door, group: str | None = None) -> Iterator[Action]:
-    """What a door offers, in the order of the table."""
     return (each for each in ACTIONS if door in each.doors and group in (None, each.group))

@@ -1,7 +1,6 @@
-"""Arguments of the Python door: each is checked by its name before anything is done with it, as the command line does.
+"""Checks arguments of the Python API by their names before anything is done, as the command line does.
 
-What does not fit is Invalid, in one sentence. What a name must stand for is found out where it is looked up.
-"""
+A wrong value raises Invalid with one sentence. Names of stored things are checked where they are looked up."""
 
 import inspect
 import math
@@ -32,15 +31,13 @@ T = TypeVar("T", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 # No path or id is longer, and a sentence that repeats it stays readable.
 LONGEST_NAME = 4096
-# What a database can hold, and what is read as a number rather than as an id.
+# The largest value in a database, and the largest number that is not read as an id.
 LARGEST, LARGEST_NUMBER = 2**63 - 1, 999_999_999
 # A century, in days.
 MOST_DAYS = 36_500
 
 
 class ArgumentRule(Struct, frozen=True):
-    """What an argument must be, in words, and whether a value is that."""
-
     words: str
     accepts: Callable[[Any], bool]
 
@@ -156,11 +153,11 @@ RULES: dict[str, ArgumentRule] = {
 """By the name of the argument, or by `method.argument`."""
 _MESSAGES = ("given", "attachments", "messages", "prepared", "reply")
 CHECKED_ELSEWHERE = ("self", *_MESSAGES, "changes", "options", "value", "work", "wanted", "within")
-"""Messages, replies, attachments, options, changes and JSON values, which have checks of their own."""
+"""Arguments that have their own checks."""
 
 
 def checked_door(door: T) -> T:
-    """A class whose public methods check their arguments."""
+    """Public methods check their arguments."""
     for name, function in list(vars(door).items()):
         if inspect.isfunction(function) and not name.startswith("_"):
             setattr(door, name, checked(function))
@@ -168,8 +165,8 @@ def checked_door(door: T) -> T:
 
 
 def checked(function: F) -> F:
-    """The function, which checks its arguments first."""
-    # when it is first called: reading all signatures would slow down the start of every command
+    """Returns the function with checks."""
+    # at the first call: reading all signatures would slow down the start of every command
     read_signature = cache(lambda: inspect.signature(function))
 
     def check(args: tuple[object, ...], named: dict[str, object]) -> None:
@@ -201,12 +198,12 @@ def checked(function: F) -> F:
 
 
 def _may_be_none(annotation: Any) -> bool:
-    # an alias of literals prints its None as Optional, and what is only imported for types is a text
+    # an alias of literals prints its None as Optional, and an annotation imported only for types is a string
     return type(None) in get_args(annotation) or "None" in str(annotation)
 
 
 def _check_known(given: dict[str, object], annotation: Any) -> None:
-    """Raises Invalid for a keyword that `**options: Unpack[Options]` does not have."""
+    """Raises Invalid for a keyword that is not in `**options: Unpack[Options]`."""
     known = get_args(annotation)[0].__annotations__
     if unknown := sorted(given.keys() - known.keys()):
         name = unknown[0] if unknown[0].isidentifier() else shown(unknown[0])

@@ -1,4 +1,4 @@
-"""Ask options and the reply: what a call may ask for besides its message, and what it gets back."""
+"""Ask options and the reply: the options of a call, and its result."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence, Set
@@ -33,23 +33,22 @@ from recto.window.window import Window
 
 
 class Reply(Struct, frozen=True):
-    """The answer to one message, with what is known about it."""
-
     text: str
     message: Message
     window: Window
     request_id: str
     notes: tuple[str, ...] = ()
     asked: Message | None = None
-    """The message that it answers, with the documents that it names."""
+    """The message with the documents that it names."""
     pending_calls: tuple[ToolCall, ...] = ()
-    """Tool calls that the caller runs: the next message carries their results as ToolResult blocks."""
+    """The caller runs these: the next message carries their results as ToolResult blocks."""
     quotes: tuple[Quote, ...] = ()
-    """What notes say about the message."""
+    """Quotes from notes."""
     branched: Branched | None = None
-    """Where this message or its reply left the conversation's path, because another client had gone on with it."""
+    """The point where this message or its reply left the conversation's path, because another client had continued
+    it."""
     cost: float | None = None
-    """US dollars for all replies of the turn, those that only called tools included; None where a price is unknown."""
+    """US dollars for all replies of the turn, including those that only called tools; None if a price is unknown."""
 
     @property
     def references(self) -> tuple[DocumentReference, ...]:
@@ -63,7 +62,6 @@ class Reply(Struct, frozen=True):
 
 
 async def reply_of(events: AsyncGenerator[Event, None]) -> Reply:
-    """What the events of a turn come to."""
     last: Replied | None = None
     pending: tuple[ToolCall, ...] = ()
     asked: Message | None = None
@@ -97,11 +95,10 @@ async def reply_of(events: AsyncGenerator[Event, None]) -> Reply:
 
 
 Attachment = str | Path | Image | File
-"""A path, or a block."""
 
 
 class AskOptions(TypedDict, total=False):
-    """What one call may ask for besides its message; the rest follows conversation, agent and settings."""
+    """Options of one call; the rest follows conversation, agent and settings."""
 
     model: str | None
     strategy: str | None
@@ -115,11 +112,11 @@ class AskOptions(TypedDict, total=False):
     tools: Sequence[Tool]
     """Tools that the caller runs: `Reply.pending_calls` has their calls, and the next message takes the results."""
     attachments: Sequence[Attachment]
-    """Images and files that go with the message: paths, or blocks."""
+    """Paths, or blocks."""
 
 
 def call_options(**given: Unpack[AskOptions]) -> CallOptions:
-    """Invalid names an option that there is not, or a value that it cannot have."""
+    """Raises Invalid for an unknown option or an invalid value."""
     if unknown := sorted(given.keys() - AskOptions.__annotations__.keys()):
         raise Invalid(f"there is no option {unknown[0]}; there are: {', '.join(AskOptions.__annotations__)}")
     if (strategy := given.get("strategy")) is not None:
@@ -179,7 +176,7 @@ _TOOL_LETTERS = frozenset(f"{ascii_letters}{digits}_-")
 
 def _check_tool(tool: object) -> None:
     if not isinstance(tool, Tool):
-        raise Invalid(f"tools takes Tool values, not {shown(tool)}", option="tools")
+        raise Invalid(f"tools must be Tool values, not {shown(tool)}", option="tools")
     if not 0 < len(tool.name) <= 64 or not _TOOL_LETTERS.issuperset(tool.name):
         why = f"a tool cannot be called {shown(tool.name)}: use letters, digits, _ and -, at most 64"
         raise Invalid(why, option="tools", name=tool.name)
@@ -196,7 +193,7 @@ async def with_attachments(given: Given, attachments: Sequence[Attachment]) -> G
         (attachments,) if isinstance(attachments, Path | Image | File) else _listed("attachments", attachments)
     )
     if wrong := next((each for each in attachments if not isinstance(each, str | Path | Image | File)), None):
-        raise Invalid(f"an attachment is a path, an Image or a File, not {shown(wrong)}", option="attachments")
+        raise Invalid(f"an attachment must be a path, an Image or a File, not {shown(wrong)}", option="attachments")
     blocks = [
         each if isinstance(each, Image | File) else await asyncio.to_thread(read_attachment, each)
         for each in attachments
@@ -206,8 +203,8 @@ async def with_attachments(given: Given, attachments: Sequence[Attachment]) -> G
 
 
 def named_agent(given: Given) -> tuple[str, Given]:
-    """The agent that the first word of a message may name (`@reviewer`), and the message without it; an empty name
-    where it names none."""
+    """The agent that the first word of a message names (`@reviewer`), and the message without it; an empty name if
+    there is none."""
     if not isinstance(given, str | bytes) or given[:1] not in ("@", b"@"):
         return "", given
     text = given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else given

@@ -1,8 +1,7 @@
 """Talk and Desk: AsyncTalk and AsyncDesk for blocking code. Work runs on a loop in a background thread.
 
-Every public method and attribute of the asynchronous classes is here under its own name. `blocking.pyi`, which
-`make docs` writes, has their signatures for type checkers and editors.
-"""
+Has every public method and attribute of the asynchronous classes. `make docs` writes `blocking.pyi` with their
+signatures for type checkers and editors."""
 
 import inspect
 import textwrap
@@ -19,7 +18,7 @@ T = TypeVar("T")
 
 
 def _blocking_form_of(asynchronous: type) -> Callable[[type[T]], type[T]]:
-    """Adds what the asynchronous class has and this one does not."""
+    """Adds the members of the asynchronous class that this one lacks."""
 
     def fill(own: type[T]) -> type[T]:
         for kind in asynchronous.__mro__[:-1]:
@@ -38,7 +37,7 @@ def _read(name: str, member: object) -> property:
 
 
 def _called(method: FunctionType) -> Callable[..., Any]:
-    """Calls the asynchronous method with the same arguments and waits for what it gives."""
+    """Waits for the result of the asynchronous method."""
     gives_items = inspect.isasyncgenfunction(inspect.unwrap(method))
 
     @wraps(method)
@@ -56,7 +55,7 @@ def _called(method: FunctionType) -> Callable[..., Any]:
 
 
 def _documented(method: FunctionType) -> str | None:
-    """With the names of the options, which the signature does not show."""
+    """Adds the names of the options, which the signature does not show."""
     options = next((given for each in method.__annotations__.values() for given in _options(each)), None)
     if options is None:
         return method.__doc__
@@ -109,5 +108,5 @@ class Desk:
 
 
 def open_desk(**options: Unpack[DeskOptions]) -> Desk:
-    """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
+    """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings override files and environment."""
     return Desk(new_desk(**options))

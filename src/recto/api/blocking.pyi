@@ -70,22 +70,22 @@ class Talk:
     def id(self) -> str | None: ...
     @property
     def number(self) -> int | None:
-        """The short number that people see, such as `#3`; None as long as nothing is stored."""
+        """The short number that people see, such as `#3`; None until the conversation is stored."""
     @property
     def name(self) -> str:
-        """What people call the conversation: `conversation #3`."""
+        """The display name: `conversation #3`."""
     @property
     def title(self) -> str:
-        """The title of the conversation; empty as long as nothing is stored."""
+        """The title of the conversation; empty until it is stored."""
     @property
     def head(self) -> str | None:
         """The last message of the path; the next one follows it."""
     @property
     def agent(self) -> Agent:
-        """The agent that the conversation belongs to, as its files say now."""
+        """The conversation's agent, from its current files."""
     @property
     def model(self) -> str:
-        """The model that answers: asked for by name, else the agent's, else the settings'."""
+        """The model that answers: requested by name, else the agent's, else the settings'."""
     @property
     def vault(self) -> Vault | None: ...
     @property
@@ -93,93 +93,94 @@ class Talk:
         """The document that is open beside the chat."""
     @property
     def strategy(self) -> str | None:
-        """The strategy that was chosen for this conversation; None when it follows agent, model and settings."""
+        """The strategy chosen for this conversation; None if it follows agent, model and settings."""
     @property
     def chosen_settings(self) -> dict[str, Any]:
-        """The settings that were chosen for this conversation, by key."""
+        """The settings chosen for this conversation, by key."""
     @property
     def settings(self) -> configuration.Settings:
         """The settings in force here, each with its origin, as far as they are known without the model."""
     @property
     def context_settings(self) -> configuration.ContextSettings: ...
     def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
-        """What would be sent for this message, without sending or changing anything."""
+        """The window for this message, without sending or changing anything."""
     @property
     def memory_file(self) -> Path:
         """The file that `remember_in_project` adds to."""
     def memory(self, text: str = "") -> MemoryReport:
-        """The memory that would go with this message, or with the user's last one: files and facts, and why."""
+        """The memory that would be sent with this message, or with the user's last one: files and facts, with
+        reasons."""
     def pending_events(self) -> Sequence[Event]:
-        """Events of background work since the last message, such as facts learned. Each is given once."""
+        """Events of background work since the last message, such as facts learned. Each is returned once."""
     def strategy_in_force(self, strategy: str | None = None) -> str | None:
-        """The strategy of the next message, or of one that asks for `strategy`; None where the model cannot be
-        reached, since it may bring a strategy of its own."""
+        """The strategy of the next message, or of one that requests `strategy`; None if the model cannot be reached,
+        since it may have its own."""
     def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
-        """Rules, references and tools of the agent, and how this conversation has them. Tools may start MCP servers;
-        `fresh` asks every server, whatever lists were kept."""
+        """Rules, references and tools of the agent, with their status in this conversation. Tools may start MCP
+        servers; `fresh` asks every server, ignoring cached lists."""
     def overrides(self) -> SourceOverrides:
-        """What the user added, removed and allowed in this conversation."""
+        """The user's added, removed and allowed sources in this conversation."""
     def suggest_documents(self, limit: int = 5, progress: Progress | None = None) -> VaultHits[FoundDocument]:
-        """Documents of the vault that bear on the latest messages and were not used in this conversation yet; those
-        that are used often elsewhere first."""
+        """Documents of the vault that bear on the latest messages and are new to this conversation, the most used ones
+        first."""
     def path(self, before: str | None = None) -> Iterator[Message]:
-        """From the head, or from the message before this one, back to the first, read a page at a time."""
+        """Messages from the head, or from the message before this one, back to the first, read a page at a time."""
     def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
-        """The last messages of the path to the head, oldest first; `Wanted` says which."""
+        """The last messages of the path to the head, oldest first, filtered by `Wanted`."""
     def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
-        """The same, each message with whether it is still sent."""
+        """The same, each message marked if it is still sent."""
     def stored_head(self) -> tuple[str | None, bool]:
-        """The conversation's head in the store, which another client may have moved, and whether that message is still
-        being written."""
+        """The conversation's stored head, which another client may have moved, and whether that message is still being
+        written."""
     def archived(self) -> ArchivedPart:
-        """What of the path is archived now."""
+        """The archived part of the path."""
     def message(self, named: str) -> Message:
-        """By its id or the beginning of it, or by its number on the path (`#57`). NotFound for one of another
+        """A message by id or a prefix of it, or by its number on the path (`#57`). Raises NotFound for one of another
         conversation."""
     def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
-        """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
+        """The complete output of a tool: the text of a call, or one of its pictures and files by number."""
     def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """For each message, by id, the ids in its place on other branches, itself included, oldest first."""
+        """For each message, by id, the ids in its place on other branches, including its own, oldest first."""
     def branches(self) -> list[BranchEnd]:
         """The last message of every branch, newest first."""
     def request(self, named: str) -> Record:
-        """The record of a request: by its id, or by a message's id or number on the path."""
+        """The record of a request, given by its id, or by a message's id or number on the path."""
     def last_request(self) -> Record | None:
         """The record of the last request for a reply."""
     def numbered(self, value: T) -> T:
-        """A JSON value for people: `#12` in place of the ids of messages on the path, `#3` of conversations."""
+        """A JSON value with `#12` in place of the ids of messages on the path, and `#3` of conversations."""
     def compaction(self) -> Compaction | None:
         """The Compaction in force."""
     def summary_block(self) -> Compaction:
-        """The Compaction that replaces archived messages. NotFound when nothing is compacted; pins alone are not
-        enough."""
+        """The Compaction that replaces archived messages. Raises NotFound if nothing is compacted; pins alone do not
+        count."""
     def lost_statements(self, limit: int | None = None) -> list[tuple[int, str, str]]:
-        """What is only in the archive: the number of each message, the role of who said it, and the words. Looks at
-        all messages that the summary in force covers, or at the last `limit` of them."""
+        """Statements that are only in the archive: message number, the speaker's role, and the words. Covers all
+        messages of the summary in force, or the last `limit` of them."""
     def ledger(self) -> list[tuple[int, str]]:
-        """What the ledger of the summary in force quotes, each with the number of its message."""
+        """The quotes in the ledger of the summary in force, each with its message number."""
     def compactions(self, *, limit: int = 100) -> list[Compaction]:
-        """All on the path, the newest first: those that were replaced, edited or taken back too."""
+        """All on the path, newest first, including those replaced, edited or taken back."""
     def stats(self) -> ConversationStats:
         """Messages, tokens, compactions, window, requests and cost."""
     def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
-        changes. No model is asked, and nothing is stored."""
+        changes. No model is called, and nothing is stored."""
     def compare_strategies(
         self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
     ) -> StrategyComparison:
-        """All turns of the path planned again with each of these strategies (by default with all), side by side."""
+        """All turns of the path planned again with each of these strategies (default: all), side by side."""
     def request_use(self) -> list[RequestUse]:
-        """How full the window of each reply on the path was and what it cost, oldest first."""
+        """For each reply on the path, how full its window was and what it cost, oldest first."""
     def open_document(self, path: str | None) -> str | None:
-        """A document of the vault goes with every message from now on, as far as it fits; None closes it."""
+        """Sends a document of the vault with every message from now on, as far as it fits; None closes it."""
     def use(self, model: str) -> None:
-        """Another model from the next message on, for this conversation. NotFound when nobody knows it."""
+        """Sets the model of this conversation from the next message on. Raises NotFound if it is unknown."""
     def use_strategy(self, name: str | None) -> None:
-        """Another strategy for this conversation from the next message on; None follows the settings again."""
+        """Sets the strategy of this conversation from the next message on; None follows the settings again."""
     def set_setting(self, key: str, value: Any) -> Any:
-        """Keeps a setting of context, or spend.conversation, with this conversation, over those of agent, project and
-        user; options of a call still win. None follows these again. Gives the value as it was read."""
+        """Sets a context setting, or spend.conversation, for this conversation, overriding those of agent, project and
+        user; options of a call still win. None follows these again. Returns the parsed value."""
     def wake(self) -> None:
         """Loads the model and what the next message needs in the background, for example while the user types."""
     def watch_vault(self) -> None:
@@ -187,38 +188,38 @@ class Talk:
     def remember_in_project(self, text: str) -> Path:
         """Adds a line to the memory file of the conversation's project, which is in every window from then on."""
     def add_source(self, named: str) -> SourceStatus:
-        """A source, such as `rule:style`, goes with every message from now on, whatever its include mode."""
+        """Sends a source, such as `rule:style`, with every message from now on, whatever its include mode."""
     def add_sources(self, names: Sequence[str]) -> list[SourceStatus]:
-        """Several at once: where one of them cannot be added, none is."""
+        """Adds several sources; if one cannot be added, none is."""
     def remove_source(self, named: str) -> SourceStatus:
-        """Also one that was added and whose file is gone: it does not come back when the file does."""
+        """Removes a source, even if its file is gone: it does not return with the file."""
     def remove_sources(self, names: Sequence[str]) -> list[SourceStatus]:
-        """Several at once: where one of them cannot be removed, none is."""
+        """Removes several sources; if one cannot be removed, none is."""
     def set_include(self, named: str, mode: str) -> IncludeChange:
-        """Writes into the agent's file how a source comes in: always, manual or agent. `tool:SERVER` names all tools
+        """Writes a source's include mode into the agent's file: always, manual or agent. `tool:SERVER` names all tools
         of a server."""
     def allow(self, tool: str) -> None:
-        """Lets a tool (`server/tool`), or all of a server, run without asking, as long as this talk lasts. NotFound
+        """Lets a tool (`server/tool`), or all of a server, run without asking while this talk lasts. Raises NotFound
         for one that the agent does not have."""
     def ask_again(self, tool: str) -> ApprovalChange:
-        """Takes back that a tool, or all tools of a server, may run without asking."""
+        """Asks again before a tool, or any tool of a server, runs."""
     def stream(self, given: Given = (), *, can_ask: bool = True, **options: Unpack[AskOptions]) -> Generator[Event]:
-        """Sends a message, text or blocks, then what was queued meanwhile; without a message, what waits. Gives the
-        events as they come. Closing the generator stops the reply and keeps what came.
+        """Sends a message (text or blocks), then those queued meanwhile; without a message, the waiting ones. Yields
+        events as they come. Closing the generator stops the reply and keeps what arrived.
 
         `can_ask`: the reader answers a CompactionProposed or ApprovalAsked before it takes the next event."""
     def stream_edit(
         self, message: str, text: str, *, can_ask: bool = True, **options: Unpack[AskOptions]
     ) -> Generator[Event]:
-        """Puts another text in place of an earlier message of the user, with its attachments, on a branch beside it.
-        Gives the reply to that as events. Closing the generator stops the reply and keeps what came."""
+        """Replaces the text of an earlier user message, keeping its attachments, on a branch beside it. Yields the
+        reply as events. Closing the generator stops the reply and keeps what arrived."""
     def stream_regenerate(self, *, can_ask: bool = True, **options: Unpack[AskOptions]) -> Generator[Event]:
-        """Asks for another reply to the user's last message, on a branch beside the first one, as events. Closing the
-        generator stops the reply and keeps what came."""
+        """Requests another reply to the user's last message, on a branch beside the first one, as events. Closing the
+        generator stops the reply and keeps what arrived."""
     def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
-        """The whole reply. Nobody is asked about tools or compactions meanwhile."""
+        """The whole reply. Tools and compactions that need approval do not run."""
     def edit(self, message: str, text: str, **options: Unpack[AskOptions]) -> Reply:
-        """Another text in place of an earlier message of the user, on a branch beside it, and the reply to that."""
+        """Replaces the text of an earlier user message, on a branch beside it, and returns the reply."""
     def regenerate(self, **options: Unpack[AskOptions]) -> Reply:
         """Another reply to the user's last message, for example by another `model`, on a branch beside the first."""
     def stream_goal(
@@ -230,9 +231,9 @@ class Talk:
         can_ask: bool = True,
         **options: Unpack[AskOptions],
     ) -> Generator[Event]:
-        """Works toward a goal, turn after turn, as events, of which RunEnded is the last; without a goal the last run
-        of this conversation goes on, with its own limits unless others are given. `max_steps`: rounds of tool calls,
-        20 unless given; `max_cost`: US dollars. Closing the generator stops the run, which can go on later."""
+        """Works toward a goal, turn after turn, as events that end with RunEnded. Without a goal, continues the last
+        run of this conversation, with its own limits unless others are given. `max_steps`: rounds of tool calls
+        (default: 20); `max_cost`: US dollars. Closing the generator stops the run, which can continue later."""
     def run_goal(
         self,
         goal: str | None = None,
@@ -241,46 +242,46 @@ class Talk:
         max_cost: float | None = None,
         **options: Unpack[AskOptions],
     ) -> RunReport:
-        """The same, to its end. Nobody is asked about tools or compactions meanwhile: what needs a yes does not run."""
+        """The same, to its end. Tools and compactions that need approval do not run."""
     def last_run(self) -> TaskRun | None:
-        """The last run toward a goal on this path, as far as it has come; None where there was none."""
+        """The last run on this path, in its current state; None if there was none."""
     def stop_goal(self) -> bool:
-        """Ends the run that is going on from here after its round of tool calls; False where there is none."""
+        """Ends the run in progress here after its round of tool calls; False if there is none."""
     def queue(self, given: Given, *, attachments: Sequence[Attachment] = ()) -> WaitingMessage:
-        """Stores a message while a reply comes. It enters before the next request of that turn, else as the next turn;
-        while no turn runs it waits for one."""
+        """Stores a message during a reply. It enters before the next request of that turn, or as the next turn; outside
+        a turn it waits for one."""
     def waiting(self) -> list[WaitingMessage]:
-        """What waits to enter this conversation, the oldest first."""
+        """Messages waiting to enter this conversation, oldest first."""
     def take_back(self, id: str | None = None) -> WaitingMessage:
-        """Takes a waiting message back, the newest unless one is named; it is not stored any longer."""
+        """Withdraws a waiting message (by default the newest) and deletes it."""
     def undo(self) -> Message:
         """Takes back the last message and its reply; both stay in the store."""
     def fork(self, message: str) -> Message:
-        """Goes on from an earlier message, named by id or number: the next one starts a branch there."""
+        """Continues from an earlier message, given by id or number: the next one starts a branch there."""
     def switch(self, message: str) -> str:
-        """Goes to the newest end of the branches that run through a message, and gives the id of that."""
+        """Switches to the newest end of the branches through a message, and returns its id."""
     def set_priority(self, message: str, priority: int) -> Message:
-        """How much a message matters to `hybrid`, from 1 to 10, in place of the priority that Recto gave it."""
+        """Sets how much a message matters to `hybrid`, from 1 to 10, overriding the priority from Recto."""
     def stream_compaction(self, keep: str = "") -> Generator[Event]:
         """Compacts now, as events; `keep` says what must be in the summary above all."""
     def compact(self, keep: str = "") -> Compaction: ...
     def clear(self) -> Compaction:
-        """Starts over for the model; everything said stays in the store."""
+        """Starts over for the model; every message stays in the store."""
     def uncompact(self) -> Compaction:
-        """Takes the newest compaction back; what was said since stays."""
+        """Takes back the newest compaction; later messages stay."""
     def edit_summary(self, text: str) -> Compaction: ...
     def pin(self, message: str) -> Compaction:
-        """The message, named by id or number, is in every window from now on."""
+        """Keeps a message, given by id or number, in every window from now on."""
     def unpin(self, message: str) -> Compaction: ...
     def extend(self, messages: Sequence[Json]) -> ExtendedPath:
-        """Stores messages as OpenAI's or Anthropic's API takes them: those that are new. A list that was given before
-        changes nothing, and one that differs goes on as a branch. System messages are kept for `prepare`."""
+        """Stores the new ones of these messages, which have the form of OpenAI's or Anthropic's API. Repeating a list
+        changes nothing, and a different one continues as a branch. System messages are kept for `prepare`."""
     def prepare(self, given: Given | None = None, **options: Unpack[PrepareOptions]) -> PreparedRequest:
-        """The request for a message, or for what was given to `extend`: stored, compacted where it is due, with what
-        is recalled, and recorded. Nothing is sent, and no model is asked."""
+        """The request for a message, or for the messages given to `extend`: stored, compacted if needed, with recalled
+        messages, and recorded. Nothing is sent, and no model is called."""
     def record(self, prepared: PreparedRequest, reply: Any) -> Reply:
-        """Stores the reply to a prepared request: the object or the dict that the provider's API gave, or a text. Its
-        tool calls wait for their results, which the next message carries."""
+        """Stores the reply to a prepared request: the provider's response as object or dict, or a text. Its tool calls
+        wait for their results, which the next message carries."""
 
 class Desk:
     """An open store with settings and a vault. Use it as a context manager, or `close()` it."""
@@ -309,38 +310,39 @@ class Desk:
     def vault(self) -> Vault | None: ...
     @property
     def facts(self) -> FactMemory:
-        """What is remembered between conversations. Its methods block, and may be called from any thread."""
+        """The facts remembered between conversations. Its methods block, and may be called from any thread."""
     def follow(self, listener: Callable[[], object] | None = None) -> None:
-        """For programs that stay open: keeps the search index up to date with what others write to the same database
-        server, and calls the listener, in a thread of its own, whenever they do. A store in a file is not followed."""
+        """For long-running programs: keeps the search index up to date with what others write to the same database
+        server, and calls the listener in its own thread each time. Does nothing for a store in a file."""
     def use(self, *, vault: str | Path | None = None, model: str | None = None) -> None:
-        """Other notes, or another model, for conversations that begin from now on. What is stored stays as it is."""
+        """Sets another vault or model for conversations that begin from now on. Stored ones keep theirs."""
     def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> Talk:
-        """The conversation of this id, number (`#3`) or title, or a new one, which is stored with its first message."""
+        """A conversation by id, number (`#3`) or title; by default a new one, which is stored with its first
+        message."""
     def latest(self, *, unsent: bool = False) -> Talk | None:
-        """The conversation that was used last. One of which nothing was ever sent, since its first message failed, is
-        passed over unless `unsent`."""
+        """The most recently used one. Unless `unsent`, skips conversations whose first message failed before anything
+        was sent."""
     def talk_with(self, message: str, conversation: str | None = None) -> Talk:
-        """The conversation that a message is in: by the message's id, or by its number (`#57`) in `conversation` or
-        in the latest one."""
+        """The conversation of a message: by the message's id, or by its number (`#57`) in `conversation` or in the
+        latest one."""
     def rename(self, conversation: str, title: str) -> Conversation: ...
     def hide(self, conversation: str) -> Conversation:
-        """A conversation that is no longer listed, but still searched."""
+        """Hides a conversation: it is no longer listed, but still searched."""
     def unhide(self, conversation: str) -> Conversation: ...
     def delete(self, conversation: str) -> Conversation:
         """Moves a conversation to the trash: it is not listed, not searched and not continued."""
     def restore(self, conversation: str) -> Conversation:
-        """Brings a conversation back from the trash, also by its title."""
+        """Brings a conversation back from the trash; titles work too."""
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
-        """Removes for good what has been in the trash for this many days: messages, records, entries of the search
-        index, texts that no other conversation needs. Returns how many conversations were removed."""
+        """Permanently removes what has been in the trash for this many days: messages, records, entries of the search
+        index, texts that no other conversation needs. Returns the number of removed conversations."""
     def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
-        """Removes for good the conversations that nobody has used for so long (`90d`, `12h`, `6w`, `2y`), as
-        `empty_trash` does. The report says what went and what stays."""
+        """Permanently removes conversations not used for this long (`90d`, `12h`, `6w`, `2y`), like `empty_trash`. The
+        report says what was removed and what stays."""
     def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
         """The latest first."""
     def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
-        """First those whose title holds all these words, the latest first; then those with messages that are found."""
+        """Conversations with all these words in the title, latest first; then those with matching messages."""
     def search(
         self,
         text: str,
@@ -352,16 +354,16 @@ class Desk:
         limit: int = 20,
         complete: bool = False,
     ) -> FoundMessages:
-        """Messages of all conversations, branches and archived parts, the best first.
+        """Messages of all conversations, branches and archived parts, best first.
 
-        Waits for no index: `note` of the result says what is missing in it. `complete` brings the index up to date
-        before, and waits a moment for vectors."""
+        Does not wait for the index: `note` of the result says what is missing in it. `complete` brings the index up to
+        date first, and waits a moment for vectors."""
     def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> IndexStatus:
-        """Brings the search index up to date, with all its vectors if asked; `anew` throws it away before."""
+        """Brings the search index up to date, with all its vectors if requested; `anew` rebuilds it."""
     def index_status(self) -> IndexStatus:
         """How far the search index has come."""
     def check_embedder(self) -> str:
-        """Asks the embedder for a vector; empty when it gave one, else why there is none."""
+        """Asks the embedder for a vector; empty on success, else the error."""
     def export(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
         """Writes a conversation (by default the latest) into a file, whole or not at all."""
     def import_file(self, file: Place, **options: Unpack[ImportOptions]) -> ImportReport:
@@ -374,51 +376,50 @@ class Desk:
     def vault_search(self) -> VaultSearch | None:
         """The search over the vault: `find_documents`, `find_excerpts`; None without a vault."""
     def model(self, name: str) -> Model:
-        """What is known about `provider:model`. NotFound when nobody knows it."""
+        """The facts about `provider:model`. Raises NotFound if it is unknown."""
     def calibration(self, model: str) -> TokenCalibration:
-        """How far estimates for a model are off, and from how many replies that is known."""
+        """The calibration of a model's token estimates, and how many replies it is based on."""
     def trust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
-        """Lets an MCP server run that comes with the project, exactly as it is described there now."""
+        """Lets a project's MCP server run, exactly as it is configured now."""
     def distrust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig: ...
     def tool_changes(self, server: str, agent: str = DEFAULT_AGENT) -> tuple[ToolChange, ...]:
-        """How tools of a server differ from what the user allowed. Starts the server if any of them was allowed."""
+        """How a server's tools differ from what the user allowed. Starts the server if any of them was allowed."""
     def accept_tools(self, changes: Sequence[ToolChange]) -> None:
-        """The tools run without asking again wherever they were allowed, as long as they are what the changes say."""
+        """Accepts tools in the form given by `changes`: they run again without asking wherever they were allowed."""
     def record(self, request: str | None = None) -> Record:
-        """What is known about a request, all but its bytes; without a name the last of the latest conversation."""
+        """The record of a request, without its bytes; by default the last one of the latest conversation."""
     def rebuild(self, request: str | None = None) -> bytes:
-        """The exact bytes that were sent. Altered when they can no longer be had."""
+        """The exact bytes that were sent. Raises Altered if they can no longer be rebuilt."""
     def compare(self, before: str | None = None, after: str | None = None) -> Difference:
-        """What came in, went out and changed from one request to another; one alone is compared with the one before
-        it."""
+        """The additions, removals and changes between two requests; a single one is compared with its predecessor."""
     def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
-        """For each request (all of them by default): None when it rebuilds, else what differs."""
+        """For each request (all by default): None if it rebuilds, else the difference."""
     def sent_source(self, request: str | None, source: str) -> SentText:
-        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
+        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it was sent with a request."""
     def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
-        """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
+        """The text of anything in a request as it was sent: the pick at this position of a section, from 0 on."""
     def attached(self, message: str, block: int) -> tuple[str, bytes]:
-        """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
+        """The media type and bytes of an image or file in a message, by the number of its block, from 0 on."""
     def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
-        """How replies used their sources, and what that suggests."""
+        """How replies used their sources, with suggestions."""
     def source_periods(
         self, by: Period = "month", agent: str | None = None, since: str | None = None
     ) -> list[SourcePeriod]:
-        """How many sources were chosen for replies, how many of them used, and their scores, by month or day."""
+        """Counts of sources chosen for replies, and of those used, with their scores, by month or day."""
     def spending(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[Spent]:
-        """What requests cost, with summaries: in total, or by day, model, conversation or purpose."""
+        """The cost of requests, including summaries: in total, or by day, model, conversation or purpose."""
     def token_use(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[TokenUse]:
-        """Tokens that requests read and wrote, and what they cost, summed as `spending` sums costs."""
+        """Tokens that requests read and wrote, and their cost, summed as in `spending`."""
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
-        """Which documents of the vault conversations use."""
+        """The documents of the vault that conversations use."""
     def used_graph(self, by: Together = "turn") -> Graph:
-        """The documents of the vault that were used, and how often two were in one turn or conversation."""
+        """The used documents of the vault, and how often two were in one turn or conversation."""
     def unnamed_documents(self) -> list[DocumentTally]:
-        """Documents of the vault that nobody named: first those that tools came upon, then those never used."""
+        """Documents of the vault that were never named: first those found by tools, then those never used."""
 
 def open_desk(**options: Unpack[DeskOptions]) -> Desk:
-    """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
+    """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings override files and environment."""

@@ -1,8 +1,7 @@
-"""Turns whose request somebody else sends: a client's messages are stored, a request is prepared, its reply is kept.
+"""Turns whose request the client sends: its messages are stored, a request is prepared, its reply is stored.
 
-The walk is that of `engine.py`; nothing is sent here, and no tool is run. `PreparedRequest` and what follows it serve
-`talk.extend`, `talk.prepare` and `talk.record`; the endpoint uses the rest.
-"""
+The steps are those of `engine.py`, but nothing is sent and no tool is run. `PreparedRequest` and what follows it serve
+`talk.extend`, `talk.prepare` and `talk.record`; the endpoint uses the rest."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
@@ -42,30 +41,27 @@ SHOWN = 80
 
 
 class ExtendedPath(Struct, frozen=True):
-    """What became of a list of messages that a client gave."""
-
     stored: int
-    """How many of them were new."""
+    """The number of new messages."""
     branched: bool = False
-    """They left the path that the conversation was on."""
+    """The messages left the conversation's path."""
     notes: tuple[str, ...] = ()
-    """What came back in other words, and what the client no longer sends."""
+    """Which messages were reworded, and which the client no longer sends."""
     messages: tuple[str, ...] = ()
-    """The ids of the new ones."""
 
 
 # -- the client's messages
 
 
 async def extend_path(engine: Engine, session: ChatSession, given: Sequence[Entry]) -> ExtendedPath:
-    """Stores what is new of a client's messages, below those that are on the path to the session's head."""
+    """Stores new messages below those on the path to the session's head."""
     entries = await kept_entries(engine, given)
     adding = partial(add_to_path, engine.store, session, entries, chain_links(entries))
     return await engine.store.do(adding)
 
 
 async def kept_entries(engine: Engine, given: Sequence[Entry]) -> list[Entry]:
-    """With the bytes of images and files in the store."""
+    """Moves the data of images and files to the store."""
     kept = [(entry, await stored_blocks(engine.store, entry.blocks)) for entry in given]
     return [entry if blocks is entry.blocks else replace(entry, blocks=blocks) for entry, blocks in kept]
 
@@ -87,10 +83,10 @@ def add_to_path(
     goes_back: bool = False,
     follows: bool = False,
 ) -> ExtendedPath:
-    """Stores what is new, below the path to `at`, or to the session's head; in the store's thread. `same`: so many of
-    the list are known to be the path to `base`, which then is not read. `known`: the last of so many is `at`.
-    `goes_back`: the session ends up at the last of them, also where more came after it. `follows`: all of them come
-    after `at`, and the list does not repeat what is before."""
+    """Stores the new messages below the path to `at`, or to the session's head. Runs in the store's thread. `same`: the
+    number of leading messages known to be the path to `base`, which is not read again. `known`: the number of messages
+    up to `at`. `goes_back`: the session's head moves to the last of the list, even if more messages followed it.
+    `follows`: all messages come after `at`, and the list does not repeat earlier ones."""
     path = said_path(store, at or session.head, base) or []
     rest = [link_of(message) for message in path]
     found = Continuation(len(path), 0) if follows else continuation(links[same:], rest, max(0, known - same))
@@ -110,7 +106,8 @@ def _extend(
     *,
     goes_back: bool,
 ) -> tuple[ExtendedPath, SessionChanges]:
-    """`path` is what follows `base`, and `found` tells how the list goes on from it, without its first `same`."""
+    """`path` is the path after `base`; `found` says how the list continues it. Both exclude the first `same`
+    messages."""
     last, new = path[found.at - 1].id if found.at else base, same + found.new
     parent = last
     while new < len(links) and (child := _child(store, session.conversation, parent, links[new])):
@@ -136,15 +133,14 @@ def _extend(
 
 
 def _last_said(store: Store, head: str | None) -> str | None:
-    """The last message of the path to a head that is no compaction."""
     while head and (message := store.tree.message(head)).compaction:
         head = message.parent
     return head
 
 
 def said_path(store: Store, head: str | None, base: str | None = None) -> list[Message] | None:
-    """All messages of the path to a head, oldest first, without compactions; those behind `base` where that is given,
-    and None where the path does not run through it."""
+    """All messages of the path to a head, oldest first, without compactions. With `base`, only those after it; None if
+    the path does not run through it."""
     found: list[Message] = []
     while head and head != base:
         page = store.tree.bare_page(head, most=PAGE, until=base)
@@ -158,14 +154,14 @@ def link_of(message: Message) -> ChainLink:
 
 
 def _child(store: Store, conversation: str, parent: str | None, link: ChainLink) -> str | None:
-    """The newest message below another that says the same."""
+    """The newest child of a message with the same content."""
     ids = store.tree.children(parent, role=link.role) if parent else store.tree.roots(conversation)
     found = [message for message in store.tree.messages(ids) if link_of(message).print == link.print] if ids else []
     return found[-1].id if found else None
 
 
 def _history_length(given: Sequence[Entry]) -> int:
-    """How many messages at the start of a list were said before now, nobody knows when: up to the last reply."""
+    """The number of leading messages from an unknown, earlier time: up to the last reply."""
     return max((number for number, entry in enumerate(given, 1) if entry.role == "assistant"), default=0)
 
 
@@ -176,7 +172,7 @@ def _status(given: Sequence[Entry], number: int) -> Status:
 
 
 def _notes(given: Sequence[Entry], path: Sequence[Message], found: Continuation) -> Iterator[str]:
-    """What came back in other words, and what is no longer sent."""
+    """Notes on reworded messages, and on those no longer sent."""
     for at, place in found.reworded:
         said = "".join(getattr(block, "text", "") for block in given[at].blocks)
         parts = (f"“{clean(part[:SHOWN])[0]}”" for part in differing_parts(path[place].text, said))
@@ -187,7 +183,6 @@ def _notes(given: Sequence[Entry], path: Sequence[Message], found: Continuation)
 
 
 def differing_parts(one: str, other: str) -> tuple[str, str]:
-    """Two texts without the beginning and the end that both have."""
     first = _common(one, other)
     last = _common(one[first:][::-1], other[first:][::-1])
     return one[first : len(one) - last], other[first : len(other) - last]
@@ -204,7 +199,6 @@ def _common(one: str, other: str) -> int:
 async def prepare_turn(
     engine: Engine, session: ChatSession, given: TurnStart, emit: Emit, options: CallOptions
 ) -> Exchange:
-    """From the message to the recorded request."""
     turn = await engine.start(session, given, emit, options, can_ask=False)
     if turn is None:
         raise Invalid("there is nothing to answer")
@@ -215,8 +209,6 @@ async def prepare_turn(
 
 
 class GivenReply:
-    """A provider whose reply is there already."""
-
     def __init__(self, provider: Provider, parts: Sequence[ReplyPart]) -> None:
         self.name, self.format = provider.name, provider.format
         self._provider, self._parts = provider, parts
@@ -239,22 +231,20 @@ class GivenReply:
 
 
 class ClientTurn(Struct):
-    """A request that is recorded and waits for its reply."""
+    """A recorded request that waits for its reply."""
 
     turn: Turn
     planned: PlannedRequest
     request: Request
     approvals: Approvals
     head: str | None
-    """The message that the reply follows."""
     is_answered: bool = False
 
 
 async def answer_turn(
     engine: Engine, session: ChatSession, waiting: ClientTurn, provider: Provider, emit: Emit
 ) -> None:
-    """Stores the reply to a prepared request, which comes from `provider`; where the session has gone on, the reply is
-    a branch beside that."""
+    """Reads the reply from `provider`. If the session has moved on, the reply is on a branch."""
     if waiting.is_answered:
         raise Invalid("the reply to this request is recorded already", id=waiting.request.id)
     waiting.is_answered = True
@@ -268,15 +258,14 @@ async def answer_turn(
 
 
 class PreparedRequest(Struct, frozen=True):
-    """What to send, as the provider's API takes it. It is recorded: the reply goes to `talk.record`."""
+    """A request in the form of the provider's API. It is recorded; pass the reply to `talk.record`."""
 
     request_id: str
     messages: list[Json]
     tools: list[Json]
     system: Json
-    """Anthropic's, which stands beside the messages; None for OpenAI's."""
+    """For Anthropic, whose API takes it apart from the messages; None for OpenAI."""
     window: Window
-    """What is in it, section by section, with reasons."""
     notes: tuple[str, ...]
     turn: ClientTurn
 
@@ -292,22 +281,22 @@ class PreparedRequest(Struct, frozen=True):
 
     @property
     def archived(self) -> int:
-        """How many earlier messages are not sent word for word."""
+        """The number of earlier messages that are not sent verbatim."""
         block = self.turn.planned.loaded.view.compaction
         return block.messages_archived if block else 0
 
 
 class PrepareOptions(AskOptions, total=False):
-    """Options of one request; `tools` are those that the caller runs."""
+    """`tools` are those that the caller runs."""
 
     system: str | None
-    """Instructions in place of those of agent and settings, and of system messages that were given."""
+    """Instructions in place of those of agent and settings, and of given system messages."""
     summarizer: Summarizer | None
-    """An asynchronous function that writes summaries: it gets the messages of the request for one."""
+    """An asynchronous function from the messages of a summary request to the summary."""
 
 
 def read_given(messages: Sequence[Json]) -> tuple[str | None, list[Entry]]:
-    """A client's messages as ours: the texts of leading instructions, and the others; results of one round together."""
+    """The texts of leading instructions, and the other messages as ours; results of one round are joined."""
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise Invalid(f"messages must be a list, not {shown(messages)}", argument="messages")
     read = client_format_of(messages).read_messages(messages)
@@ -344,7 +333,7 @@ def reply_parts(reply: Any) -> list[ReplyPart]:
     dumps = [dump for name in ("model_dump", "to_dict") if callable(dump := getattr(reply, name, None))]
     plain = dumps[0]() if dumps else reply  # a reply of an SDK
     if not isinstance(plain, Mapping):
-        raise Invalid(f"a reply is a text, or what the provider's API gave, not {shown(reply)}", argument="reply")
+        raise Invalid(f"a reply must be text or the provider's response, not {shown(reply)}", argument="reply")
     return read_client_reply(dict(plain))
 
 

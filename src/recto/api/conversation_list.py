@@ -1,8 +1,7 @@
-"""The list of conversations, read without SQLAlchemy: importing it takes twice as long as everything else here.
+"""The list of conversations, read without SQLAlchemy, whose import takes twice as long as everything else here.
 
-Only an ordinary store is read so. Whatever is unusual (another schema, lost messages, a file that cannot be written) is
-left to StoreQueries, which knows what to do and what to say.
-"""
+Anything unusual (another schema, lost messages, an unwritable file) is left to StoreQueries, which handles and reports
+it."""
 
 import json
 import sqlite3
@@ -47,7 +46,7 @@ def latest_conversations(
 
 
 def _quickly(store: Path, limit: int, state: ConversationState) -> list[Conversation] | None:
-    """None where only the whole store can tell."""
+    """Returns None if a full StoreQueries is needed."""
     try:
         if not store.stat().st_size:  # SQLite would delete the log of an empty file
             return None

@@ -1,7 +1,6 @@
-"""AsyncDesk: the Python door. `recto.open_async()` gives a desk, a desk gives talks; everything else is behind them.
+"""AsyncDesk: the entry to the Python API. `recto.open_async()` returns a desk, and a desk opens talks.
 
-`blocking.py` has the blocking twin that `recto.open()` gives.
-"""
+`blocking.py` has the blocking twin, returned by `recto.open()`."""
 
 import asyncio
 import os
@@ -50,17 +49,17 @@ from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
 
-# Messages among which conversations are looked for: many may be of one.
+# Search hits to collect conversations from: many may be in the same one.
 HITS_LOOKED_AT = 100
 
 
 class TalkOptions(TypedDict, total=False):
     agent: str
-    """Whose a new conversation is; `default` unless given."""
+    """The agent of a new conversation (default: `default`)."""
     settings: dict[str, Any] | None
-    """Of context, by key: kept with the conversation."""
+    """Context settings by key, kept with the conversation."""
     as_left: bool
-    """With its own model and vault, even where the desk was opened with others."""
+    """Keep the conversation's own model and vault, even if the desk was opened with others."""
 
 
 checked_door(FactMemory)
@@ -68,7 +67,7 @@ checked_door(FactMemory)
 
 @checked_door
 class AsyncDesk:
-    """A store, settings and a vault, open. Use it as an asynchronous context manager, or `close()` it."""
+    """An open store with settings and a vault. Use it as an asynchronous context manager, or `close()` it."""
 
     home: Path
     project: Path | None
@@ -80,7 +79,7 @@ class AsyncDesk:
     def __init__(self, *, home: Path, project: Path | None, settings: configuration.Settings) -> None:
         self.home, self.project, self.settings = home, project, settings
         if settings.vault:
-            Vault(Path(settings.vault).expanduser()).close()  # a wrong one is refused before anything is opened
+            Vault(Path(settings.vault).expanduser()).close()  # an invalid one is rejected before anything is opened
         with private_home(home):
             self.store = self._store = Store(locations.find_store(home))
         self._reader = StoreQueries(self.store, home, project)
@@ -90,18 +89,18 @@ class AsyncDesk:
 
     @property
     def facts(self) -> FactMemory:
-        """What is remembered between conversations. Its methods block, and may be called from any thread."""
+        """The facts remembered between conversations. Its methods block, and may be called from any thread."""
         return self.engine.facts
 
     async def follow(self, listener: Callable[[], object] | None = None) -> None:
-        """For programs that stay open: keeps the search index up to date with what others write to the same database
-        server, and calls the listener, in a thread of its own, whenever they do. A store in a file is not followed."""
+        """For long-running programs: keeps the search index up to date with what others write to the same database
+        server, and calls the listener in its own thread each time. Does nothing for a store in a file."""
         self.store.changes.watch(self.engine.message_index.follow)
         if listener:
             self.store.changes.watch(lambda _: listener())
 
     async def use(self, *, vault: str | Path | None = None, model: str | None = None) -> None:
-        """Other notes, or another model, for conversations that begin from now on. What is stored stays as it is."""
+        """Sets another vault or model for conversations that begin from now on. Stored ones keep theirs."""
         if model is not None:
             await self.engine.models.model(model)
             self._model = model
@@ -112,7 +111,8 @@ class AsyncDesk:
     # -- conversations
 
     async def conversation(self, id: str | int | None = None, **options: Unpack[TalkOptions]) -> AsyncTalk:
-        """The conversation of this id, number (`#3`) or title, or a new one, which is stored with its first message."""
+        """A conversation by id, number (`#3`) or title; by default a new one, which is stored with its first
+        message."""
         if id is None:
             agent = options.get("agent", DEFAULT_AGENT)
             await asyncio.to_thread(self.agents.check, agent)
@@ -125,8 +125,8 @@ class AsyncDesk:
         return talk
 
     async def latest(self, *, unsent: bool = False) -> AsyncTalk | None:
-        """The conversation that was used last. One of which nothing was ever sent, since its first message failed, is
-        passed over unless `unsent`."""
+        """The most recently used one. Unless `unsent`, skips conversations whose first message failed before anything
+        was sent."""
         found = await self.store.do(self.store.tree.latest, unsent=unsent)
         return await self._talk(found) if found else None
 
@@ -136,8 +136,8 @@ class AsyncDesk:
         return AsyncTalk(self.engine, session, self._reader, conversation.number)
 
     async def talk_with(self, message: str, conversation: str | None = None) -> AsyncTalk:
-        """The conversation that a message is in: by the message's id, or by its number (`#57`) in `conversation` or
-        in the latest one."""
+        """The conversation of a message: by the message's id, or by its number (`#57`) in `conversation` or in the
+        latest one."""
         return await self._talk((await self.store.do(self._reader.message, message, conversation))[0])
 
     @in_store
@@ -149,7 +149,7 @@ class AsyncDesk:
 
     @in_store
     def hide(self, conversation: str) -> Conversation:
-        """A conversation that is no longer listed, but still searched."""
+        """Hides a conversation: it is no longer listed, but still searched."""
         return self.store.tree.hide(self._reader.conversation(conversation).id)
 
     @in_store
@@ -163,7 +163,7 @@ class AsyncDesk:
 
     @in_store
     def restore(self, conversation: str) -> Conversation:
-        """Brings a conversation back from the trash, also by its title."""
+        """Brings a conversation back from the trash; titles work too."""
         found = self._reader.conversation(conversation, deleted=True)
         if not found.deleted:
             raise Invalid(f"conversation #{found.number} is not in the trash", id=found.id)
@@ -171,16 +171,16 @@ class AsyncDesk:
 
     @in_thread
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
-        """Removes for good what has been in the trash for this many days: messages, records, entries of the search
-        index, texts that no other conversation needs. Returns how many conversations were removed."""
+        """Permanently removes what has been in the trash for this many days: messages, records, entries of the search
+        index, texts that no other conversation needs. Returns the number of removed conversations."""
         removed = self.store.trash.empty(now(days_ago=older_than), progress)
         self.engine.message_index.forget_removed()
         return removed
 
     @in_thread
     def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
-        """Removes for good the conversations that nobody has used for so long (`90d`, `12h`, `6w`, `2y`), as
-        `empty_trash` does. The report says what went and what stays."""
+        """Permanently removes conversations not used for this long (`90d`, `12h`, `6w`, `2y`), like `empty_trash`. The
+        report says what was removed and what stays."""
         named = options.get("conversation")
         id = self._reader.conversation(named, deleted=True).id if named is not None else None
         scope = RetentionScope(time_before(older_than), id, options.get("key"))
@@ -195,7 +195,7 @@ class AsyncDesk:
         return self._reader.conversations(limit=limit, state=state)
 
     async def find_conversations(self, text: str, *, limit: int = 20) -> list[Conversation]:
-        """First those whose title holds all these words, the latest first; then those with messages that are found."""
+        """Conversations with all these words in the title, latest first; then those with matching messages."""
         titled = await self.store.do(self._reader.titled, text)
         found = {each.id: each for each in titled[:limit]}
         if len(found) < limit:
@@ -215,10 +215,10 @@ class AsyncDesk:
         limit: int = 20,
         complete: bool = False,
     ) -> FoundMessages:
-        """Messages of all conversations, branches and archived parts, the best first.
+        """Messages of all conversations, branches and archived parts, best first.
 
-        Waits for no index: `note` of the result says what is missing in it. `complete` brings the index up to date
-        before, and waits a moment for vectors."""
+        Does not wait for the index: `note` of the result says what is missing in it. `complete` brings the index up to
+        date first, and waits a moment for vectors."""
         home = await self.store.do(self._reader.conversation, conversation) if conversation else None
         query = MessageQuery(text, home.id if home else None, role, since, before, limit)
         search = self._search_complete if complete else self._search
@@ -234,12 +234,12 @@ class AsyncDesk:
         before, found = archive.was_renewed, self._search(query)
         if archive.was_renewed == before:
             return found
-        archive.catch_up()  # the index turned out to be damaged while it was read
+        archive.catch_up()  # the index was found damaged while reading
         return self._search(query)
 
     @in_thread
     def index(self, progress: Progress | None = None, *, vectors: bool = False, anew: bool = False) -> IndexStatus:
-        """Brings the search index up to date, with all its vectors if asked; `anew` throws it away before."""
+        """Brings the search index up to date, with all its vectors if requested; `anew` rebuilds it."""
         archive = self.engine.message_index
         if anew:
             archive.renew()
@@ -253,7 +253,7 @@ class AsyncDesk:
 
     @in_thread
     def check_embedder(self) -> str:
-        """Asks the embedder for a vector; empty when it gave one, else why there is none."""
+        """Asks the embedder for a vector; empty on success, else the error."""
         return self.engine.message_index.check()
 
     # -- in and out
@@ -266,7 +266,7 @@ class AsyncDesk:
     @in_thread
     def import_file(self, file: Place, **options: Unpack[ImportOptions]) -> ImportReport:
         """Stores the conversations of a file: an export of Recto or of another program."""
-        from recto.transfer.formats import open_source  # readers of all formats: only to import
+        from recto.transfer.formats import open_source  # readers of all formats: only for imports
         from recto.transfer.importer import Importer
 
         as_new, progress = options.get("as_new", False), options.get("progress")
@@ -289,18 +289,18 @@ class AsyncDesk:
         return self.engine.vaults.search(self.vault) if self.vault else None
 
     async def model(self, name: str) -> Model:
-        """What is known about `provider:model`. NotFound when nobody knows it."""
+        """The facts about `provider:model`. Raises NotFound if it is unknown."""
         return await self.engine.models.model(name)
 
     @in_store
     def calibration(self, model: str) -> TokenCalibration:
-        """How far estimates for a model are off, and from how many replies that is known."""
+        """The calibration of a model's token estimates, and how many replies it is based on."""
         reports = self.store.usage_reports.latest(model)
         return learned([report for report in reports if report.meter == reports[0].meter])
 
     @in_thread
     def trust(self, server: str, agent: str = DEFAULT_AGENT) -> ServerConfig:
-        """Lets an MCP server run that comes with the project, exactly as it is described there now."""
+        """Lets a project's MCP server run, exactly as it is configured now."""
         config = self._server(server, agent)
         Trust(self.home).trust(config, self.project)
         return config
@@ -312,7 +312,7 @@ class AsyncDesk:
         return config
 
     async def tool_changes(self, server: str, agent: str = DEFAULT_AGENT) -> tuple[ToolChange, ...]:
-        """How tools of a server differ from what the user allowed. Starts the server if any of them was allowed."""
+        """How a server's tools differ from what the user allowed. Starts the server if any of them was allowed."""
         config, servers = await asyncio.to_thread(self._server, server, agent), self.engine.servers
         if not await asyncio.to_thread(servers.allowed.has, server, config.identity(self.project)):
             return ()
@@ -323,7 +323,7 @@ class AsyncDesk:
 
     @in_thread
     def accept_tools(self, changes: Sequence[ToolChange]) -> None:
-        """The tools run without asking again wherever they were allowed, as long as they are what the changes say."""
+        """Accepts tools in the form given by `changes`: they run again without asking wherever they were allowed."""
         self.engine.servers.allowed.accept([change.after for change in changes])
 
     def _server(self, name: str, agent: str) -> ServerConfig:
@@ -337,83 +337,82 @@ class AsyncDesk:
 
     @in_thread
     def record(self, request: str | None = None) -> Record:
-        """What is known about a request, all but its bytes; without a name the last of the latest conversation."""
+        """The record of a request, without its bytes; by default the last one of the latest conversation."""
         return self._reader.record(request)
 
     @in_thread
     def rebuild(self, request: str | None = None) -> bytes:
-        """The exact bytes that were sent. Altered when they can no longer be had."""
+        """The exact bytes that were sent. Raises Altered if they can no longer be rebuilt."""
         return self._reader.rebuild(request)
 
     @in_thread
     def compare(self, before: str | None = None, after: str | None = None) -> Difference:
-        """What came in, went out and changed from one request to another; one alone is compared with the one before
-        it."""
+        """The additions, removals and changes between two requests; a single one is compared with its predecessor."""
         return self._reader.compare(before, after)
 
     @in_thread
     def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
-        """For each request (all of them by default): None when it rebuilds, else what differs."""
+        """For each request (all by default): None if it rebuilds, else the difference."""
         return list(self._reader.verify(requests))
 
     @in_thread
     def sent_source(self, request: str | None, source: str) -> SentText:
-        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
+        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it was sent with a request."""
         return self._reader.sent_source(request, source)
 
     @in_thread
     def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
-        """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
+        """The text of anything in a request as it was sent: the pick at this position of a section, from 0 on."""
         return self._reader.sent_pick(request, section, place)
 
     @in_thread
     def attached(self, message: str, block: int) -> tuple[str, bytes]:
-        """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
+        """The media type and bytes of an image or file in a message, by the number of its block, from 0 on."""
         return self._reader.attached(message, block)
 
     # -- reports over all conversations
 
     @in_thread
     def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
-        """How replies used their sources, and what that suggests."""
+        """How replies used their sources, with suggestions."""
         return self._reader.source_report(agent, since)
 
     @in_thread
     def source_periods(
         self, by: Period = "month", agent: str | None = None, since: str | None = None
     ) -> list[SourcePeriod]:
-        """How many sources were chosen for replies, how many of them used, and their scores, by month or day."""
+        """Counts of sources chosen for replies, and of those used, with their scores, by month or day."""
         return self._reader.source_periods(by, agent, since)
 
     @in_thread
     def spending(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[Spent]:
-        """What requests cost, with summaries: in total, or by day, model, conversation or purpose."""
+        """The cost of requests, including summaries: in total, or by day, model, conversation or purpose."""
         return self._reader.spending(by, progress, **within)
 
     @in_thread
     def token_use(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[TokenUse]:
-        """Tokens that requests read and wrote, and what they cost, summed as `spending` sums costs."""
+        """Tokens that requests read and wrote, and their cost, summed as in `spending`."""
         return self._reader.token_use(by, progress, **within)
 
     @in_thread
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
-        """Which documents of the vault conversations use."""
+        """The documents of the vault that conversations use."""
         return self._reader.document_stats(self._vault().root, by)
 
     @in_thread
     def used_graph(self, by: Together = "turn") -> Graph:
-        """The documents of the vault that were used, and how often two were in one turn or conversation."""
+        """The used documents of the vault, and how often two were in one turn or conversation."""
         vault = self._vault()
         found = self._reader.used_together(vault.root, by)
         return used_graph({note.path: note.title for note in vault.documents()}, found.uses, found.pairs)
 
     @in_thread
     def unnamed_documents(self) -> list[DocumentTally]:
-        """Documents of the vault that nobody named: first those that tools came upon, then those never used."""
+        """Documents of the vault that were never named: first those found by tools, then those never used."""
         vault = self._vault()
         return self._reader.unnamed_documents(vault.root, [note.path for note in vault.documents()])
 
@@ -442,11 +441,11 @@ def _new_session(engine: Engine, vault: Vault | None, agent: str, model: str = "
 
 
 def _stored_session(engine: Engine, settings: configuration.Settings, conversation: Conversation) -> ChatSession:
-    """A session at the head of a stored conversation, as it was left but for model and vault that an option names."""
+    """A session at the head of a stored conversation, with its own settings unless options name a model or vault."""
     details, agent = conversation.details, conversation.agent
     model = _named_model(settings) or str(details.get("model") or "")
     if not model and settings is not engine.settings and settings.origin("model") != "default":
-        model = engine.agents.read_or_last(agent).model or settings.model  # else the desk's option would answer
+        model = engine.agents.read_or_last(agent).model or settings.model  # otherwise the desk's option would apply
     project = Path(details[PROJECT]) if details.get(PROJECT) else engine.folder
     session = ChatSession(conversation.id, conversation.head, model, agent=agent, project=project)
     session.apply(chosen=details.get(SETTINGS) or {}, pending=pending_reply(engine.store, conversation.head))
@@ -460,7 +459,7 @@ def _stored_session(engine: Engine, settings: configuration.Settings, conversati
 
 
 def _named_model(settings: configuration.Settings) -> str:
-    """A model that was asked for by name stays with the conversation; one from the settings may change with them."""
+    """A model requested by name stays with the conversation; one from the settings changes with them."""
     return settings.model if settings.origin("model") == "option" else ""
 
 
@@ -484,5 +483,5 @@ def new_desk(**options: Unpack[DeskOptions]) -> AsyncDesk:
 
 
 async def open_async(**options: Unpack[DeskOptions]) -> AsyncDesk:
-    """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings win over files and environment."""
+    """A desk on `home` (default: RECTO_HOME or ~/.recto). Keyword settings override files and environment."""
     return await asyncio.to_thread(new_desk, **options)

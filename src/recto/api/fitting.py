@@ -1,8 +1,7 @@
-"""fit: a client's own list of messages, made to fit a model's window. No home, no store, no model is asked.
+"""fit: makes a client's own list of messages fit a model's window. Uses no home, no store, and no model.
 
-The same planner and the same extractive summary as for stored conversations. A list that has grown is cut at the same
-place as before until it is full again: the cuts that its earlier requests needed are worked out first, in order.
-"""
+Uses the same planner and extractive summary as stored conversations. A list that has grown is cut at the same place as
+before until it is full again: the cuts of its earlier requests are computed first, in order."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -37,35 +36,34 @@ from recto.wire import Json, dumpb, dumps
 
 LOW_WATER, SUMMARY_SHARE, LONGEST_SUMMARY = 0.5, 0.2, 4096
 RECENT, LEAST_RECENT = 6, 2
-# Nothing but the whole is limited here.
+# Only the total is limited here.
 ALL_SHARES = Shares(1.0, 1.0, 1.0)
 MOST_PASSES, MOST_TRIES = 4, 8
-# Characters that a summary is made from: about half a second of work. Of more, the beginning and the newest are read.
+# Characters that a summary is made from: about half a second of work. Longer lists give their beginning and the newest
+# part.
 MOST_READ, OLDEST_SHARE = 120_000, 1 / 6
 EVERYTHING_FITS = "everything fits"
 STANDS_IN = WrittenSummary("…", made_by="extractive")
 
 
 class FittedMessages(Struct, frozen=True):
-    """The messages to send, and what became of the others."""
-
     messages: list[Json]
-    """Those that are kept are the objects that were given."""
+    """The messages to send; those kept are the objects passed in."""
     tools: list[Json]
     tokens: int
-    """Of messages, tools and `system` together."""
+    """The tokens of messages, tools and `system` together."""
     room: int
     """The most that they may take."""
     because: str
     """Why messages were left out, or that everything fits."""
     left_out: list[Json] = []
-    """What was given and is not in `messages`, in order."""
+    """The given messages missing from `messages`, in order."""
     shortened: list[Json] = []
-    """What was given and is in `messages` with its beginning and end alone."""
+    """Messages sent with only their beginning and end."""
     summary: str = ""
     """The text in place of what is left out."""
     exact: bool = True
-    """False where the tokens are an estimate."""
+    """False if the token count is an estimate."""
 
 
 def fit(
@@ -78,9 +76,9 @@ def fit(
     max_tokens: int | None = None,
     strategy: str = SUMMARIZE.name,
 ) -> FittedMessages:
-    """Messages as OpenAI's or Anthropic's API takes them, in the same form, made to fit the model's window or
-    `max_prompt_tokens`. `system` is counted where it comes beside the messages; `max_tokens` is kept free for the
-    reply. DoesNotFit says what is too large."""
+    """Makes messages of OpenAI's or Anthropic's API fit the model's window or `max_prompt_tokens`, in the same form.
+    `system` is counted for APIs that take it apart from the messages; `max_tokens` is kept free for the reply.
+    DoesNotFit names what is too large."""
     _check(messages, strategy, max_prompt_tokens=max_prompt_tokens, max_tokens=max_tokens)
     facts, given = _model(model), list(messages)
     format = client_format_of(given, tools or (), facts.provider)
@@ -125,14 +123,14 @@ class Fitting:
     tools: list[Json]
     system: Json
     messages: list[Message] = field(init=False)
-    """Those after the leading instructions."""
+    """The messages without the leading instructions."""
     first: int = field(init=False)
-    """How many leading instructions there are."""
+    """The number of leading instructions."""
     counts: list[Count] = field(init=False)
     budget: Budget = field(init=False)
     block: Compaction | None = None
     covered: int = 0
-    """How many messages the block covers."""
+    """The number of messages that the block covers."""
     because: str = EVERYTHING_FITS
     excerpts: dict[str, str] = field(default_factory=dict)
     """By message or message/call: the shorter text that is sent."""
@@ -177,9 +175,9 @@ class Fitting:
 
     def run(self) -> FittedMessages:
         starts = [at for at, message in enumerate(self.messages) if message.role == "assistant" and at]
-        for end in starts:  # as many requests were made before this one
+        for end in starts:  # this is how many requests preceded this one
             if self._size(end) > self.room:
-                # this request may fit even where an earlier one did not
+                # this request may fit even if an earlier one did not
                 with suppress(DoesNotFit):
                     self._cut(end)
         for _ in range(MOST_PASSES):
@@ -203,7 +201,7 @@ class Fitting:
         return int(around + sum(self.counts[at].tokens for at in sent))
 
     def _cut(self, end: int) -> bool:
-        """False where there is nothing to cut."""
+        """False if there is nothing to cut."""
         current = next((at for at in range(end - 1, -1, -1) if self.messages[at].role == "user"), None)
         lifted = tuple(self.messages[int(id)] for id in self.block.lifted) if self.block else ()
         tail = tuple(self.messages[self.covered : end])
@@ -243,7 +241,7 @@ class Fitting:
             self._shorten(key, most)
 
     def _shorten(self, key: str, most: int) -> None:
-        """Beginning and end of a message or result that is larger than its room."""
+        """Keeps the beginning and end of a text that is larger than its room."""
         id, _, call = key.partition("/")
         at, message = int(id), self.messages[int(id)]
         whole = self.counts[at].tokens
@@ -262,7 +260,6 @@ class Fitting:
     # -- what replaces them
 
     def _tell(self) -> None:
-        """The summary in place of its room."""
         if self.block is None or not self.block.summary or self.block.summary != STANDS_IN.text:
             self._summary = self._count_summary() if self.block else ZERO
             return
@@ -317,7 +314,7 @@ class Fitting:
         )
 
     def _sent(self, at: int) -> Json:
-        """The message as it was given, but for texts that do not fit."""
+        """The message as given, except for texts that do not fit."""
         message = self.given[self.first + at]
         for key, text in self.excerpts.items():
             id, _, call = key.partition("/")
@@ -327,7 +324,7 @@ class Fitting:
 
 
 def _read(format: ClientFormat, given: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Each message as ours, with its place as its id. What cannot be read is a text: only its size matters."""
+    """Indexes become ids. Unreadable messages become text, since only their size matters."""
     try:
         read = format.read_messages(given)
     except Invalid:
@@ -358,7 +355,7 @@ def _with_excerpt(block: Block, call: str, text: str) -> Block:
 
 
 def _as_much_as_is_read(messages: Sequence[Message]) -> list[Message]:
-    """All, or the beginning, which has the task, and the newest: the chat goes on from them."""
+    """The beginning, which has the task, and the newest, from which the chat continues."""
     sizes = [len(message.text) + sum(len(result.text) for result in message.results) for message in messages]
     if sum(sizes) <= MOST_READ:
         return list(messages)
@@ -369,7 +366,7 @@ def _as_much_as_is_read(messages: Sequence[Message]) -> list[Message]:
 
 @lru_cache(maxsize=32)
 def _extracted(messages: tuple[Message, ...], limit: int, density: float) -> str:
-    """Kept for the next call: as long as nothing more is left out, it is asked for the same."""
+    """Cached for the next call, which asks for the same until more is left out."""
     from recto.summary.extractive_summary import (
         extraction_of,  # compiles the patterns of summaries: a tenth of a second
     )

@@ -1,8 +1,7 @@
 """GoalRun: drives a conversation toward a goal, turn after turn, until it is done, blocked, or out of steps or money.
 
-Every turn is an ordinary one (`Engine.send`): this decides only whether another follows, and what it says. What a run
-has come to is read back from the messages of the path, so that it goes on after Ctrl-C, a crash or a refusal.
-"""
+Every turn is an ordinary one (`Engine.send`): this only decides whether another follows, and what it says. A run's
+state is read from the messages of the path, so it can continue after Ctrl-C, a crash or a refusal."""
 
 import asyncio
 import math
@@ -31,7 +30,7 @@ from recto.turn.session import ChatSession
 from recto.turn.session_sources import can_call
 from recto.turn.spending import MAX_COST, MAX_STEPS, is_priced
 
-# Replies without a tool call in a row, after which a model will not get on by itself.
+# Replies in a row without a tool call, after which the model is considered stuck.
 MOST_IDLE = 2
 GO_ON = "[agent mode] Go on with the goal{why}. {left}"
 NOT_OVER = (
@@ -45,9 +44,9 @@ Send = Callable[[str, Emit], Awaitable[None]]
 async def check_can_run(
     engine: Engine, session: ChatSession, options: CallOptions, max_cost: float | None
 ) -> list[Noticed]:
-    """Raises Invalid where agent mode makes no sense, before anything is stored; notes what a limit cannot do."""
+    """Raises Invalid if agent mode cannot work, and notes limits that cannot be enforced, before anything is stored."""
     if options.tools:
-        raise Invalid("a run takes no tools of the caller: their calls would end it", option="tools")
+        raise Invalid("a run cannot use the caller's tools: their calls would end it", option="tools")
     resolved = await engine.turns.resolve(session, options)
     if not resolved.model.tools:
         raise Invalid(
@@ -65,12 +64,12 @@ async def check_can_run(
 def new_run(goal: str, max_steps: int | None, max_cost: float | None) -> TaskRun:
     goal = clean(goal)[0].strip()
     if not goal:
-        raise Invalid("the goal is empty: say what is to be done")
+        raise Invalid("the goal is empty: say what to do")
     return TaskRun(new_id(), goal, max_steps or DEFAULT_STEPS, max_cost)
 
 
 def continued(stored: StoredRun | None, name: str, max_steps: int | None, max_cost: float | None) -> TaskRun:
-    """The run to go on with, with other limits if given. What it has used so far counts."""
+    """The run to continue. Its use so far counts toward the limits."""
     if stored is None:
         raise Invalid(f'no run was begun in {name}: `recto agent run "GOAL"` begins one')
     run = stored.run
@@ -85,13 +84,13 @@ def continued(stored: StoredRun | None, name: str, max_steps: int | None, max_co
 
 @contextmanager
 def run_lock(engine: Engine, conversation: str, name: str) -> Iterator[None]:
-    """One run at a time in a conversation, in all processes, and on all machines where a server holds the store; the
-    lock ends with the process that holds it."""
+    """One run at a time in a conversation, across processes, and machines that share a server's store. The lock ends
+    with its process."""
     going_on = Invalid(f"a run is going on in {name}, here or in another process: wait for it, or stop it there")
     path = make_private_folder(engine.home / RUNS_FOLDER) / conversation
     with os.fdopen(private(str(path), os.O_CREAT | os.O_RDWR), "r+b") as file:
         try:
-            import fcntl  # not every system has it
+            import fcntl  # not available on every system
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
@@ -116,7 +115,6 @@ class GoalRun:
         self._began = time.monotonic()
 
     async def go(self, emit: Emit) -> None:
-        """The turns of the run, and at the end the report."""
         session, run, failed = self._session, self._run, None
         message = _first_message(run)
         run.end("running", "")
@@ -147,7 +145,7 @@ class GoalRun:
                 await emit(PlanChanged(run.goal, told, run.steps, run.max_steps))
 
         async def tell(event: Event) -> None:
-            await tell_plan()  # before what follows from it
+            await tell_plan()  # before the events that follow from it
             await emit(event)
 
         while True:
@@ -161,7 +159,6 @@ class GoalRun:
             message = NOT_OVER.format(open=_open_in_words(run))
 
     def _store_end(self) -> None:
-        """The last message of the run says how it ended."""
         tree, run, head = self._engine.store.tree, self._run, self._session.head
         for message in tree.page(head, most=PAGE) if head else ():
             entry = run_entry(message)
@@ -197,7 +194,7 @@ class GoalRun:
         )
 
     def _files(self, began: str) -> Iterator[FileUse]:
-        """What calls named, each as the disk shows it where it lies in the project or the vault."""
+        """Files named by calls, with their current state if they are in the project or the vault."""
         vault, start = self._session.vault, datetime.fromisoformat(began).timestamp() if began else math.inf
         folders = [self._session.project or self._engine.folder, *([vault.root] if vault else [])]
         for each in self._run.files.values():
@@ -206,19 +203,19 @@ class GoalRun:
 
 
 def _modified(path: str, folders: Sequence[Path]) -> float | None:
-    """When a file was last changed; None for one that is not there, or elsewhere, and for a folder, whose time changes
+    """The time of the last change; None for a file that is missing or elsewhere, and for a folder, whose time changes
     with its files."""
     for folder in folders:
         with suppress(OSError, ValueError):
             real = Path(os.path.realpath(folder / path))
             if real.is_relative_to(os.path.realpath(folder)):
-                modified = real.stat().st_mtime  # raises where it is not in this folder
+                modified = real.stat().st_mtime  # raises if it is not in this folder
                 return None if real.is_dir() else modified
     return None
 
 
 def _ended(run: TaskRun, idle: int) -> tuple[RunStatus, str] | None:
-    """How the run ended with its last turn; None where another must follow."""
+    """The outcome; None if the run continues."""
     plan = run.plan
     if plan.outcome == "blocked":
         return "blocked", plan.because or "the model gave no reason"
@@ -234,7 +231,7 @@ def _ended(run: TaskRun, idle: int) -> tuple[RunStatus, str] | None:
 
 
 def _first_message(run: TaskRun) -> str:
-    """The goal itself, or what makes a model go on with it."""
+    """The goal itself, or the message that continues it."""
     if not run.messages:
         return run.goal
     why = f"; the work was stopped: {run.because.rstrip('.')}" if run.because else ""

@@ -1,7 +1,6 @@
-"""Loop: where asynchronous work runs for blocking code: one in the background, started when first needed.
+"""Loop: runs asynchronous work for blocking code, in the background, started when first needed.
 
-`in_thread` and `in_store`: methods that block, for asynchronous code.
-"""
+`in_thread` and `in_store`: blocking methods for asynchronous code."""
 
 import asyncio
 import queue
@@ -28,7 +27,7 @@ S = TypeVar("S", bound=_HasStore)
 
 
 def in_thread(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """The method is awaited, and runs in another thread."""
+    """A decorator: the method is awaited, and runs in another thread."""
 
     @wraps(method)
     async def wait(*args: P.args, **named: P.kwargs) -> T:
@@ -38,7 +37,7 @@ def in_thread(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
 
 
 def in_store(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """The method is awaited, and runs in the thread of the store, after all earlier work."""
+    """A decorator: the method is awaited, and runs in the store's thread, after all earlier work."""
 
     @wraps(method)
     async def wait(self: S, /, *args: P.args, **named: P.kwargs) -> T:
@@ -48,7 +47,7 @@ def in_store(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, 
 
 
 class Loop:
-    """A loop of its own works inside a running one too (Jupyter)."""
+    """A separate loop also works inside a running one (Jupyter)."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -61,7 +60,7 @@ class Loop:
         return asyncio.run_coroutine_threadsafe(work, self._started()).result()
 
     def stream(self, events: AsyncGenerator[Event, None]) -> Generator[Event]:
-        """Events as they come. Leaving early (or Ctrl-C) stops the reply and keeps what came."""
+        """Leaving early (or Ctrl-C) stops the reply and keeps what arrived."""
         box: Box = queue.SimpleQueue()
         task = asyncio.run_coroutine_threadsafe(_pump(events, box), self._started())
         ended = False
@@ -80,7 +79,7 @@ class Loop:
                         left.settle()
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
-        """Items as they are asked for, fetched in batches: a hop between threads costs more than reading one."""
+        """Fetches items in batches: a hop between threads costs more than reading one."""
         while batch := self.run(_next_items(items)):
             yield from batch
 

@@ -1,4 +1,4 @@
-"""SourceChanges: what the user changes by hand about the sources of one conversation, and their include modes."""
+"""SourceChanges: the user's changes to the sources of one conversation, and to their include modes."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,22 +22,22 @@ Change = Callable[[SourceOverrides, Source], SourceOverrides]
 
 
 class IncludeChange(Struct, frozen=True):
-    """An include mode that was written into an agent's file."""
+    """An include mode written into an agent's file."""
 
     name: str
-    """As commands take it: `rule:style`, `tool:github/create_issue`, `tool:github` for all tools of a server."""
+    """As in commands: `rule:style`, `tool:github/create_issue`, `tool:github` for all tools of a server."""
     include: Include
     agent: str
     file: Path
 
 
 class ApprovalChange(Struct, frozen=True):
-    """A tool, or a server, whose "always" was taken back."""
+    """A tool, or a server, whose "always" was withdrawn."""
 
     tool: str
     """A server, or `server/tool`."""
     allowed_by: str = ""
-    """The file that lets it run without asking all the same; empty where it asks."""
+    """The file that still lets it run without asking; empty if it asks."""
 
     @property
     def asks(self) -> bool:
@@ -53,7 +53,8 @@ def remove(overrides: SourceOverrides, source: Source) -> SourceOverrides:
 
 
 class SourceChanges:
-    """For one session, as its agent's files say now. Nothing here stores a conversation: the talk does that before."""
+    """Changes the sources of one session, using the agent's current files. Nothing here stores a conversation: the talk
+    does that first."""
 
     def __init__(self, engine: Engine, session: ChatSession, agent: Agent) -> None:
         self._engine, self._session, self._agent = engine, session, agent
@@ -67,7 +68,7 @@ class SourceChanges:
     # -- added and removed
 
     async def check(self, names: Sequence[str], change: Change) -> None:
-        """Raises what the change of any of them would raise, before anything is stored."""
+        """Raises the errors of the changes before anything is stored."""
         kinds = {SourceId.parse(name).kind for name in names}
         listing, overrides = await self.listing(*kinds), await self.overrides()
         for name in names:
@@ -79,8 +80,7 @@ class SourceChanges:
                 overrides = without
 
     async def apply(self, name: str, change: Change) -> SourceStatus:
-        """One change, stored. A source that was added and whose file is gone can be removed too: it does not come back
-        when the file does."""
+        """An added source whose file is gone can be removed too: it does not return with the file."""
         try:
             status = find_source(await self.listing(SourceId.parse(name).kind), name)
         except NotFound:
@@ -98,7 +98,7 @@ class SourceChanges:
     # -- include modes
 
     async def set_include(self, name: str, mode: str) -> IncludeChange:
-        """Writes the mode into the agent's file. NotFound for a source that the agent does not have."""
+        """Writes to the agent's file. Raises NotFound for a source that the agent does not have."""
         include = next((each for each in INCLUDES if each == mode), None)
         if include is None:
             raise Invalid(f"unknown mode {mode!r}: use {', '.join(INCLUDES[:-1])} or {INCLUDES[-1]}", mode=mode)
@@ -109,7 +109,7 @@ class SourceChanges:
         )
 
     async def _meant(self, name: str) -> SourceId | str:
-        """The source, or the server whose tools are all meant."""
+        """The source, or the server if all its tools are meant."""
         servers = {BUILT_IN_SERVER, *(each.name for each in self._agent.servers)}
         id, alone = SourceId.parse(name), name.partition(":")[2]
         if id.kind == "tool" and alone in servers:
@@ -119,8 +119,8 @@ class SourceChanges:
         return self._tool(id, alone, await self.listing("tool"))
 
     def _tool(self, id: SourceId, alone: str, listing: SourceList) -> SourceId:
-        """A tool that a server has, also by the name that models call it by. A server that cannot be reached may have
-        any tool, and the server's settings may name one that is not offered."""
+        """A tool of a server, also by the name that models use. An unreachable server may have any tool, and the
+        server's settings may name one that is not offered."""
         tools = {each.source.name: each.source.id for each in listing.items}
         if id.server == BUILT_IN_SERVER:
             ours = [SourceId(id.kind, each, BUILT_IN_SERVER) for each in BUILT_IN_TOOLS]
@@ -133,8 +133,8 @@ class SourceChanges:
     # -- approvals
 
     def allowed(self, named: str) -> str:
-        """The server or `server/tool` that is meant. NotFound for one that the agent does not have, as far as that is
-        known without starting a server."""
+        """The server or `server/tool` that is meant. Raises NotFound for one that the agent does not have, as far as
+        that is known without starting a server."""
         tool = named.removeprefix("tool:")
         server, _, name = tool.partition("/")
         theirs = [*(each.name for each in self._agent.servers), *(each.name for each in plugins_of("tool"))]
@@ -151,10 +151,10 @@ class SourceChanges:
         return tool
 
     async def ask_again(self, named: str) -> ApprovalChange:
-        """NotFound for a tool that is neither allowed in the conversation nor of a server that the agent has."""
+        """Raises NotFound unless the tool is allowed in the conversation or belongs to one of the agent's servers."""
         tool = named.strip().removeprefix("tool:").strip('"')
         allowed = (await self.overrides()).allowed
-        # a tool alone is enough where only one was allowed
+        # the tool's name is enough if only one such tool was allowed
         meant = [each for each in allowed if each.partition("/")[2] == tool]
         tool = meant[0] if len(meant) == 1 else tool
         server, _, name = tool.partition("/")
@@ -169,7 +169,7 @@ class SourceChanges:
 
 
 def _refuse(alone: str, known: Sequence[SourceId]) -> NoReturn:
-    """NotFound, with the tool that may be meant: one of the same name first, on any server."""
+    """Suggests a similar tool: first one of the same name, on any server."""
     wanted = alone.rpartition("/")[2]
     by_name = {each.name: each for each in reversed(known)}
     near = get_close_matches(wanted, by_name, 1)

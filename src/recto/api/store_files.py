@@ -1,4 +1,4 @@
-"""StoreFiles: the store as files: checked, backed up, restored. Works also where the store itself cannot be opened."""
+"""StoreFiles: checks, backs up and restores the store's files, even if the store itself cannot be opened."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,22 +23,21 @@ from recto.store.store import Store
 from recto.store.store_copy import StoreCopy, copy_store
 
 Tell = Callable[[int, int], object]
-"""Called with how much is done, and how much there is."""
+"""Called with the amount done and the total."""
 NOT_OURS = "PostgreSQL checks, backs up and restores its files with its own tools: pg_amcheck, pg_dump, pg_restore"
 
 
 class AcceptedStore(Struct, frozen=True):
     was_lost: bool
-    """Whether messages were missing, and are no longer asked for."""
+    """True if messages were missing and are now accepted as lost."""
     messages: int
-    """How many there are."""
     aside: Path | None = None
-    """Where an empty file is kept."""
+    """The place of an empty file that was moved."""
 
 
 class StoreFiles:
     def __init__(self, home: str | Path | None = None, location: str | None = None) -> None:
-        """In `home` (default: RECTO_HOME or ~/.recto), or at `location`: a URL or a file."""
+        """Opens the files in `home` (default: RECTO_HOME or ~/.recto), or at `location`: a URL or a file."""
         place = Path(home).expanduser() if home else locations.find_home()
         self._location = location or locations.find_store(place)
         self._file = file_of(url_of(self._location))
@@ -55,11 +54,11 @@ class StoreFiles:
 
     @property
     def note(self) -> str:
-        """What Recto leaves to others; empty for a store of its own."""
+        """A note on what Recto leaves to other tools; empty for a store in a file."""
         return "" if self._file else NOT_OURS
 
     def check(self, tell: Tell | None = None) -> StoreReport:
-        """Looks at everything that is stored; takes a while in a large store."""
+        """Checks everything stored; slow for a large store."""
         with Store(self._location) as store:
             return check_store(store, tell)
 
@@ -68,11 +67,11 @@ class StoreFiles:
         return backup_by_hand(self._own_file, file, tell)
 
     def restore(self, file: Path | None = None, tell: Tell | None = None) -> Restored:
-        """Puts a backup (by default the one with the newest messages) in the place of the store."""
+        """Replaces the store by a backup (by default the one with the newest messages)."""
         return restore_backup(self._own_file, file, tell)
 
     def accept(self) -> AcceptedStore:
-        """Goes on with a store that lost messages. Raises StoreError where it is damaged."""
+        """Accepts a store that lost messages. Raises StoreError if it is damaged."""
         try:
             return self._as_it_is(was_lost=False)
         except MessagesLost:
@@ -85,7 +84,7 @@ class StoreFiles:
             return AcceptedStore(was_lost, store.tree.newest_number(), aside)
 
     def copy(self, target: str, tell: Tell | None = None) -> StoreCopy:
-        """Copies the whole store into another database, by URL or by file; checked by hash."""
+        """Copies the whole store into another database, by URL or file, verified by hash."""
         if (file := file_of(url_of(target))) and not file.exists():
             try:
                 make_private_folder(file.parent)

@@ -1,7 +1,6 @@
-"""StoreQueries: looks things up in a store, without models, servers or search. Blocking; opens much faster than a desk.
+"""StoreQueries: reads a store, without models, servers or search. Blocking; opens much faster than a desk.
 
-A desk answers the same questions through its own StoreQueries, so that both give the same answers.
-"""
+A desk uses a StoreQueries for the same queries, so both return the same results."""
 
 import base64
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -46,18 +45,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LAST, PREVIOUS = "last", "previous"
-"""The last two requests of the latest conversation."""
+"""Requests of the latest conversation."""
 
 
 class SentText(Struct, frozen=True):
-    """The text of a source as a request sent it, whatever its file says today."""
+    """The text of a source as it was sent, whatever its file contains today."""
 
     pick: Pick
     text: str
 
 
 class SpentWithin(TypedDict, total=False):
-    """Which requests are summed; all, unless one of these says less."""
+    """Filters the requests to sum; by default all."""
 
     conversation: str | int | None
     since: str | date | None
@@ -76,8 +75,8 @@ class StoreQueries:
         return self._tree.conversations(limit=limit, state=state)
 
     def conversation(self, named: str | int | None = None, *, deleted: bool = False) -> Conversation:
-        """By its number (`#3`), its id or the beginning of it, or its title; without a name the latest. One in the
-        trash only with `deleted`."""
+        """A conversation by number (`#3`), id or a prefix of it, or title; by default the latest. One in the trash only
+        with `deleted`."""
         if named is None:
             found = self._tree.latest()
             if found is None:
@@ -86,16 +85,16 @@ class StoreQueries:
         return find_conversation(self._store, named, deleted=deleted)
 
     def titled(self, text: str) -> list[Conversation]:
-        """Those whose title holds all words of a text, archived ones too; the latest first."""
+        """Conversations whose title has all words of a text, including hidden ones; latest first."""
         words = text.casefold().split()
         known = [each for each in self._tree.conversations(limit=None) if not each.deleted]
         return [each for each in known if all(word in each.title.casefold() for word in words)]
 
     def message(self, named: str, conversation: str | None = None) -> tuple[Conversation, Message]:
-        """By its id, or the beginning of it, in any conversation, or by its number on the path of one (`#57`; by
+        """A message by id or a prefix of it, in any conversation, or by its number on the path of one (`#57`; by
         default the latest).
 
-        NotFound when the message is not part of the conversation that is named."""
+        Raises NotFound if the message is not part of the named conversation."""
         if (number := number_in(named)) is not None:
             home = self.conversation(conversation)
             return home, message_by_number(self._store, home, home.head, number)
@@ -107,27 +106,27 @@ class StoreQueries:
         return home, message
 
     def playback(self, conversation: str | int | None = None) -> "Iterator[Event]":
-        """The events of a conversation (by default the latest), as its turns gave them."""
+        """The events of a conversation (by default the latest), as in its turns."""
         from recto.reports.playback import playback_events  # all events: only to play
 
         return playback_events(self._store, self.conversation(conversation).head)
 
     def short_names(self, ids: Collection[str], head: str | None = None) -> dict[str, str]:
-        """`#3` for conversations, `#12` for messages on the path of theirs (or on the one to `head`), and for the
-        requests of such replies. Ids without a number are left out."""
+        """`#3` for conversations, `#12` for messages on their path (or on the one to `head`), and for the requests of
+        such replies. Ids without a number are left out."""
         if not ids:
             return {}
         numbers = self._tree.conversation_numbers(ids) | self._tree.numbers(ids, head)
         return {id: f"#{number}" for id, number in numbers.items()}
 
     def numbered(self, value: T, head: str | None = None) -> T:
-        """A JSON value for people, with short names in place of ids."""
+        """A JSON value with short names in place of ids."""
         names = self.short_names(wire.ids_in(value), head)
         named: T = wire.with_ids(value, lambda known: names.get(known, known)) if names else value
         return named
 
     def tool_result(self, results: Message, *, call: int = 1, media: int | None = None) -> bytes:
-        """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
+        """The complete output of a tool: the text of a call, or one of its pictures and files by number."""
         found = _chosen_result(results, call)
         if media is None:
             return self._store.blobs.get(found.whole) if found.whole else found.text.encode()
@@ -136,7 +135,7 @@ class StoreQueries:
         return self._store.blobs.get(found.media[media - 1].rpartition(" ")[2])
 
     def attached(self, named: str, block: int) -> tuple[str, bytes]:
-        """The media type and the bytes of an image or a file of a message: its block of this number, from 0 on."""
+        """The media type and bytes of an image or file in a message, by the number of its block, from 0 on."""
         message = self.message(named)[1]
         found = message.blocks[block] if 0 <= block < len(message.blocks) else None
         if not isinstance(found, Image | File) or not (found.sha256 or found.base64):
@@ -147,8 +146,8 @@ class StoreQueries:
     # -- requests
 
     def request_id(self, named: str | None = None) -> str:
-        """A request by its id, by a message's id (or the beginning of either) or number (`#12`, in the latest
-        conversation), as `last` or `previous`; without a name the last."""
+        """A request by its id, by a message's id (or a prefix of either) or number (`#12`, in the latest conversation),
+        as `last` or `previous`; by default the last."""
         if named in (None, LAST, PREVIOUS):
             home = self.conversation()
             if (last := self._records.latest(home.id)) is None:
@@ -164,28 +163,28 @@ class StoreQueries:
         return self._records.record(self.request_id(named))
 
     def rebuild(self, named: str | None = None) -> bytes:
-        """The exact bytes that were sent. Altered when they can no longer be had."""
+        """The exact bytes that were sent. Raises Altered if they can no longer be rebuilt."""
         return self._records.rebuild(self.request_id(named))
 
     def compare(self, before: str | None = None, after: str | None = None) -> "Difference":
-        """Two requests; one alone is compared with the one before it."""
-        from recto.providers.registry import format_named  # a tenth of a second that other look-ups do without
+        """Two requests; a single one is compared with its predecessor."""
+        from recto.providers.registry import format_named  # a tenth of a second that other queries avoid
 
         one = self.request_id(before)
         pair = (self._records.before(one), one) if after is None else (one, self.request_id(after))
         return self._records.compare(*pair, format_named)
 
     def verify(self, requests: Sequence[str] | None = None) -> Iterator[tuple[str, str | None]]:
-        """For each request (all of them by default): None when it rebuilds, else what differs."""
+        """For each request (all by default): None if it rebuilds, else the difference."""
         ids = self._records.ids() if requests is None else [self.request_id(each) for each in requests]
         return self._records.differences(ids)
 
     def unsent(self, requests: Sequence[str] | None = None) -> set[str]:
-        """The ids of the requests that never left, among these (all of them by default)."""
+        """The ids of the requests that were never sent, among these (all by default)."""
         return self._records.unsent(None if requests is None else [self.request_id(each) for each in requests])
 
     def sent_source(self, named: str | None, source: str) -> SentText:
-        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it went with a request."""
+        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it was sent with a request."""
         record, wanted = self.record(named), SourceId.parse(source)
         sent = next((pick for pick in record.account.picks() if pick.source == wanted), None)
         if sent is None:
@@ -195,7 +194,7 @@ class StoreQueries:
         return SentText(sent, self._store.blobs.get(sent.sha256).decode(errors="replace"))
 
     def sent_pick(self, named: str | None, section: str, place: int) -> SentText:
-        """The text of anything in a request as it was sent: the pick at this place of a section, from 0 on."""
+        """The text of anything in a request as it was sent: the pick at this position of a section, from 0 on."""
         record = self.record(named)
         picks = tuple(record.account.picks(section))
         if not 0 <= place < len(picks):
@@ -208,14 +207,14 @@ class StoreQueries:
     # -- exports
 
     def export(self, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Iterator[bytes]:
-        """A conversation (by default the latest), in parts."""
+        """A conversation (by default the latest), in chunks."""
         from recto.transfer.exporter import export_chunks  # checks of all lines: a twentieth of a second
 
         ids = self._store.copies.ids() if options.get("everything") else [self.conversation(conversation).id]
         return export_chunks(self._store, ids, options.get("format") or "json")
 
     def export_file(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
-        """The same into a file, whole or not at all."""
+        """Writes the same into a file, whole or not at all."""
         from recto.transfer.exporter import write_chunks  # as above
 
         place = Path(file).expanduser()
@@ -227,14 +226,14 @@ class StoreQueries:
     def source_report(
         self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
     ) -> "SourceReport":
-        """How replies used their sources, and what that suggests."""
+        """How replies used their sources, with suggestions."""
         from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
         from recto.reports.source_report import source_report
 
         return source_report(self._store, Agents(self._home, self._project), agent, since, progress)
 
     def reply_contexts(self, agent: str | None = None, since: str | None = None) -> "Iterator[ReplyContext | Altered]":
-        """The context data of every reply, oldest first; an error in place of one that can no longer be read."""
+        """Oldest first; an error in place of an unreadable one."""
         from recto.agents.agents import Agents  # as above
         from recto.reports.source_report import check_agent, reply_contexts
 
@@ -244,7 +243,7 @@ class StoreQueries:
     def spending(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[Spent]:
-        """What requests cost, summaries and other side calls included."""
+        """The cost of requests, including summaries and other side calls."""
         named, since = within.get("conversation"), within.get("since")
         home = self.conversation(named).id if named is not None else None
         return self._store.spending.by(by, home, _stored_start(since), progress)
@@ -252,7 +251,7 @@ class StoreQueries:
     def token_use(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[TokenUse]:
-        """Tokens that requests read and wrote, as reported, and what they cost."""
+        """Tokens that requests read and wrote, as reported, and their cost."""
         named, since = within.get("conversation"), within.get("since")
         home = self.conversation(named).id if named is not None else None
         return self._store.spending.tokens(by, home, _stored_start(since), progress)
@@ -260,12 +259,12 @@ class StoreQueries:
     def document_stats(
         self, vault: Path, by: Grouping = "document", progress: Progress | None = None
     ) -> list[DocumentTally]:
-        """Which documents of a vault (its folder) conversations use."""
+        """The documents of a vault (its folder) that conversations use."""
         found = self._store.document_uses.totals(str(vault), progress, has_days=by == "month")
         return tally_documents(found, by)
 
     def used_together(self, vault: Path, by: Together = "turn", progress: Progress | None = None) -> UsedTogether:
-        """Which documents of a vault (its folder) were used together in turns or conversations."""
+        """The documents of a vault (its folder) that were used together in turns or conversations."""
         return self._store.document_uses.together(str(vault), by, progress)
 
     def source_periods(
@@ -275,7 +274,7 @@ class StoreQueries:
         since: str | None = None,
         progress: Progress | None = None,
     ) -> list[SourcePeriod]:
-        """How many sources were chosen for replies and how many of them used, by month or day."""
+        """Counts of sources chosen for replies, and of those used, by month or day."""
         from recto.agents.agents import Agents  # as above
         from recto.reports.source_report import check_agent
 
@@ -285,7 +284,7 @@ class StoreQueries:
     def unnamed_documents(
         self, vault: Path, notes: Collection[str], progress: Progress | None = None
     ) -> list[DocumentTally]:
-        """Of these notes those that nobody named: first the ones that tools came upon, then those never used."""
+        """Of these notes, those never named: first those found by tools, then those never used."""
         return unnamed_documents(self._store.document_uses.totals(str(vault), progress, has_days=False), notes)
 
     # -- the end
@@ -308,13 +307,13 @@ def open_queries(home: str | Path | None = None, project: str | Path | None = No
         return StoreQueries(Store(locations.find_store(place)), place, root)
 
 
-# Candidates that are told where a name fits several.
+# Candidates listed for an ambiguous name.
 MOST_TOLD = 5
 
 
 def find_conversation(store: Store, named: str | int, *, deleted: bool = False) -> Conversation:
-    """By number, id, beginning of an id, or title; NotFound where there is none, Invalid where several are meant. One
-    in the trash is found by number and id, and given only with `deleted`."""
+    """A conversation by number, id, prefix of an id, or title. Raises NotFound if there is none, Invalid if it is
+    ambiguous. One in the trash is found by number and id, and returned only with `deleted`."""
     number, id = number_in(named), full_id(store, "conversation", str(named))
     if number is None and not is_id(id):
         return _titled(store, str(named), deleted=deleted)
@@ -326,16 +325,16 @@ def find_conversation(store: Store, named: str | int, *, deleted: bool = False) 
 
 
 def full_id(store: Store, kind: IdKind, named: str, home: str | None = None) -> str:
-    """The id that begins so; the name as it is where it begins none. Invalid where it begins several."""
+    """The id with this prefix; the name unchanged if there is none. Raises Invalid if there are several."""
     start = None if is_id(named) else id_start(named)
     found = store.tree.ids_beginning(kind, start, most=MOST_TOLD + 1, home=home) if start else []
     if len(found) > 1:
-        raise Invalid(f"{shown(named)} begins several ids: {_listed(found)}; write more of the one you mean")
+        raise Invalid(f"{shown(named)} matches several ids: {_listed(found)}; give more characters")
     return found[0] if found else named
 
 
 def _titled(store: Store, title: str, *, deleted: bool) -> Conversation:
-    """By its exact title, else by one that is the same but for case, begins so, or holds it: the first that fits."""
+    """Looks for the exact title, then for one that differs only in case, has this prefix, or contains it."""
     known, wanted = store.tree.conversations(limit=None), " ".join(title.split())
     part = wanted.casefold()
     fits: list[Callable[[str], bool]] = [

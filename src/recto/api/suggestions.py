@@ -1,9 +1,9 @@
-"""Suggestions while the user types: notes, their headings and files whose names fit what was typed.
+"""Suggestions while the user types: notes, their headings and files whose names fit.
 
-A vault that cannot be read suggests nothing. Names that take long to look up are cached.
+An unreadable vault suggests nothing. Slow look-ups are cached.
 
-The fuzzy matching is our own: prompt_toolkit's looks only at letters in order, ours prefers beginnings and whole words.
-"""
+The fuzzy matching is our own: prompt_toolkit's looks only at letters in order, ours prefers beginnings and whole
+words."""
 
 import logging
 import re
@@ -26,7 +26,7 @@ from recto.vault.link_resolver import fold_name
 from recto.vault.links import Link, find_links, split_link
 from recto.vault.vault import Vault
 
-# The most suggestions that are offered at once.
+# The most suggestions offered.
 MOST = 50
 # After this time names are looked up again in the background; the old ones serve until then.
 FRESH_S = 3.0
@@ -62,8 +62,6 @@ class Suggestion(Struct, frozen=True):
 
 
 class Suggestions:
-    """A fixed list of suggestions."""
-
     def __init__(self, items: Sequence[Suggestion]) -> None:
         self._items = items
         self._fuzzy = Fuzzy([item.key for item in items])
@@ -73,8 +71,8 @@ class Suggestions:
 
 
 class CachedSuggestions:
-    """Suggestions that take a while to look up. The first `best()` waits for them, for at most `patience_s`; later they
-    are renewed in the background."""
+    """Suggestions that are slow to look up. The first `best()` waits for them, for at most `patience_s`; later they are
+    refreshed in the background."""
 
     def __init__(self, look_up: Callable[[], Iterable[Suggestion]], patience_s: float | None = None) -> None:
         self._look_up, self._patience_s = look_up, patience_s
@@ -86,7 +84,7 @@ class CachedSuggestions:
         self._has_waited = False
 
     def start(self) -> None:
-        """Begins to look them up, if they are not there or old, and does not wait."""
+        """Starts looking them up if they are missing or old, without waiting."""
         is_old = self._since is None or time.monotonic() - self._since > self._fresh_s
         if is_old and not (self._renewal and self._renewal.is_alive()):
             self._renewal = threading.Thread(target=self._renew, name="recto-suggestions", daemon=True)
@@ -195,7 +193,7 @@ def note_names(vault: Vault) -> Iterator[Suggestion]:
 
 
 def _leads(vault: Vault, inside: str, path: str) -> bool:
-    """Whether `[[inside]]` is a link that leads to this path."""
+    """True if `[[inside]]` is a link that leads to this path."""
     if _UNTYPED.search(inside):
         return False
     if not _ODD.search(inside):

@@ -1,4 +1,4 @@
-"""AsyncTalk: one conversation through the Python door: ask, look, branch, compact. Its blocking twin is Talk."""
+"""AsyncTalk: one conversation in the Python API: ask, look, branch, compact. Its blocking twin is Talk."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -56,27 +56,27 @@ class AsyncTalk(AsyncTalkQueries):
     # -- what the conversation uses
 
     async def open_document(self, path: str | None) -> str | None:
-        """A document of the vault goes with every message from now on, as far as it fits; None closes it."""
+        """Sends a document of the vault with every message from now on, as far as it fits; None closes it."""
         if path is not None:
             if self.vault is None:
-                raise Invalid("there is no vault to open a document of; --vault names one")
+                raise Invalid("there is no vault to open a document from; set one with --vault")
             path = (await asyncio.to_thread(self.vault.read, path)).path
         self.session.apply(document=path)
         return path
 
     async def use(self, model: str) -> None:
-        """Another model from the next message on, for this conversation. NotFound when nobody knows it."""
+        """Sets the model of this conversation from the next message on. Raises NotFound if it is unknown."""
         await self._engine.models.model(model)
         await self._keep(model=model)
         self.session.apply(model=model, declined=0)
 
     async def use_strategy(self, name: str | None) -> None:
-        """Another strategy for this conversation from the next message on; None follows the settings again."""
+        """Sets the strategy of this conversation from the next message on; None follows the settings again."""
         await self.set_setting(STRATEGY, name)
 
     async def set_setting(self, key: str, value: Any) -> Any:
-        """Keeps a setting of context, or spend.conversation, with this conversation, over those of agent, project and
-        user; options of a call still win. None follows these again. Gives the value as it was read."""
+        """Sets a context setting, or spend.conversation, for this conversation, overriding those of agent, project and
+        user; options of a call still win. None follows these again. Returns the parsed value."""
         full = configuration.conversation_key(key, self.name)
         chosen = {name: known for name, known in self.session.chosen.items() if name != full}
         if value is not None:
@@ -108,19 +108,19 @@ class AsyncTalk(AsyncTalkQueries):
         return SourceChanges(self._engine, self.session, await self._session_agent())
 
     async def add_source(self, named: str) -> SourceStatus:
-        """A source, such as `rule:style`, goes with every message from now on, whatever its include mode."""
+        """Sends a source, such as `rule:style`, with every message from now on, whatever its include mode."""
         return (await self.add_sources((named,)))[0]
 
     async def add_sources(self, names: Sequence[str]) -> list[SourceStatus]:
-        """Several at once: where one of them cannot be added, none is."""
+        """Adds several sources; if one cannot be added, none is."""
         return await self._change_sources(names, source_changes.add)
 
     async def remove_source(self, named: str) -> SourceStatus:
-        """Also one that was added and whose file is gone: it does not come back when the file does."""
+        """Removes a source, even if its file is gone: it does not return with the file."""
         return (await self.remove_sources((named,)))[0]
 
     async def remove_sources(self, names: Sequence[str]) -> list[SourceStatus]:
-        """Several at once: where one of them cannot be removed, none is."""
+        """Removes several sources; if one cannot be removed, none is."""
         return await self._change_sources(names, source_changes.remove)
 
     async def _change_sources(self, names: Sequence[str], change: source_changes.Change) -> list[SourceStatus]:
@@ -130,19 +130,19 @@ class AsyncTalk(AsyncTalkQueries):
         return [await changes.apply(name, change) for name in names]
 
     async def set_include(self, named: str, mode: str) -> IncludeChange:
-        """Writes into the agent's file how a source comes in: always, manual or agent. `tool:SERVER` names all tools
+        """Writes a source's include mode into the agent's file: always, manual or agent. `tool:SERVER` names all tools
         of a server."""
         return await (await self._changes()).set_include(named, mode)
 
     async def allow(self, tool: str) -> None:
-        """Lets a tool (`server/tool`), or all of a server, run without asking, as long as this talk lasts. NotFound
+        """Lets a tool (`server/tool`), or all of a server, run without asking while this talk lasts. Raises NotFound
         for one that the agent does not have."""
         changes = await self._changes()
         named = await asyncio.to_thread(changes.allowed, tool)
         self.session.apply(allowed=self.session.allowed | {named})
 
     async def ask_again(self, tool: str) -> ApprovalChange:
-        """Takes back that a tool, or all tools of a server, may run without asking."""
+        """Asks again before a tool, or any tool of a server, runs."""
         change = await (await self._changes()).ask_again(tool)
         self.session.apply(allowed=self.session.allowed - {change.tool})
         return change
@@ -152,25 +152,24 @@ class AsyncTalk(AsyncTalkQueries):
     def stream(
         self, given: Given = (), *, can_ask: bool = True, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[Event, None]:
-        """Sends a message, text or blocks, then what was queued meanwhile; without a message, what waits. Gives the
-        events as they come. Closing the generator stops the reply and keeps what came.
+        """Sends a message (text or blocks), then those queued meanwhile; without a message, the waiting ones. Yields
+        events as they come. Closing the generator stops the reply and keeps what arrived.
 
-        `can_ask`: the reader answers a CompactionProposed or ApprovalAsked before it takes the next event.
-        """
+        `can_ask`: the reader answers a CompactionProposed or ApprovalAsked before it takes the next event."""
         return events_of(partial(self._ask, given, options, can_ask=can_ask))
 
     async def _ask(self, given: Given, options: AskOptions, emit: Emit, *, can_ask: bool) -> None:
         chosen = call_options(**options)
         given = await with_attachments(await self._addressed(given), options.get("attachments", ()))
-        # refused before a conversation is made for it
+        # rejected before a conversation is created for it
         user_message(given, may_be_empty=given == () and bool(await self.waiting()))
         await self._send(given, chosen, emit, can_ask=can_ask)
 
     def stream_edit(
         self, message: str, text: str, *, can_ask: bool = True, **options: Unpack[AskOptions]
     ) -> AsyncGenerator[Event, None]:
-        """Puts another text in place of an earlier message of the user, with its attachments, on a branch beside it.
-        Gives the reply to that as events. Closing the generator stops the reply and keeps what came."""
+        """Replaces the text of an earlier user message, keeping its attachments, on a branch beside it. Yields the
+        reply as events. Closing the generator stops the reply and keeps what arrived."""
         return events_of(partial(self._ask_edited, message, text, options, can_ask=can_ask))
 
     async def _ask_edited(self, message: str, text: str, options: AskOptions, emit: Emit, *, can_ask: bool) -> None:
@@ -179,17 +178,17 @@ class AsyncTalk(AsyncTalkQueries):
         await self._send_from(found.parent, given, chosen, emit, can_ask=can_ask)
 
     def stream_regenerate(self, *, can_ask: bool = True, **options: Unpack[AskOptions]) -> AsyncGenerator[Event, None]:
-        """Asks for another reply to the user's last message, on a branch beside the first one, as events. Closing the
-        generator stops the reply and keeps what came."""
+        """Requests another reply to the user's last message, on a branch beside the first one, as events. Closing the
+        generator stops the reply and keeps what arrived."""
         return events_of(partial(self._ask_again, options, can_ask=can_ask))
 
     async def _ask_again(self, options: AskOptions, emit: Emit, *, can_ask: bool) -> None:
         chosen = call_options(**options)
         if options.get("attachments"):
-            raise Invalid("a new reply takes no attachments: they belong to its message, which `edit` changes")
+            raise Invalid("a new reply cannot have attachments: use `edit` to change its message")
         asked = await self._last_question()
         if chosen.model:
-            await self._engine.models.model(chosen.model)  # refused before the branch is begun
+            await self._engine.models.model(chosen.model)  # rejected before the branch begins
         if asked.references:
             await emit(Referenced(asked))
         await self._send_from(asked.id, AnswerAgain(), chosen, emit, can_ask=can_ask)
@@ -203,7 +202,7 @@ class AsyncTalk(AsyncTalkQueries):
     async def _send_from(
         self, place: str | None, given: TurnStart, chosen: CallOptions, emit: Emit, *, can_ask: bool
     ) -> None:
-        """Sent on a branch from this message on. Where nothing comes of it, the session is back where it was."""
+        """Sends on a branch after this message. If that fails early, the session returns to where it was."""
         left, has_left = self.session.head, False
 
         async def note(event: Event) -> None:
@@ -236,23 +235,23 @@ class AsyncTalk(AsyncTalkQueries):
             raise
 
     async def _addressed(self, given: Given) -> Given:
-        """The message without the agent that its first word names (`@reviewer`): a new conversation belongs to it."""
+        """The message without an agent named by its first word (`@reviewer`), who gets the new conversation."""
         name, rest = named_agent(given)
         if not name or name not in await asyncio.to_thread(self._engine.agents.names):
             return given
         if self.id is not None and name != self.session.agent:
             raise Invalid(
-                f"this conversation belongs to the agent {self.session.agent}: a new one can go to @{name}", name=name
+                f"this conversation belongs to the agent {self.session.agent}: start a new one with @{name}", name=name
             )
         self.session.apply(agent=name)
         return rest
 
     async def ask(self, given: Given, **options: Unpack[AskOptions]) -> Reply:
-        """The whole reply. Nobody is asked about tools or compactions meanwhile."""
+        """The whole reply. Tools and compactions that need approval do not run."""
         return await reply_of(self.stream(given, can_ask=False, **options))
 
     async def edit(self, message: str, text: str, **options: Unpack[AskOptions]) -> Reply:
-        """Another text in place of an earlier message of the user, on a branch beside it, and the reply to that."""
+        """Replaces the text of an earlier user message, on a branch beside it, and returns the reply."""
         return await reply_of(self.stream_edit(message, text, can_ask=False, **options))
 
     async def regenerate(self, **options: Unpack[AskOptions]) -> Reply:
@@ -268,9 +267,9 @@ class AsyncTalk(AsyncTalkQueries):
         can_ask: bool = True,
         **options: Unpack[AskOptions],
     ) -> AsyncGenerator[Event, None]:
-        """Works toward a goal, turn after turn, as events, of which RunEnded is the last; without a goal the last run
-        of this conversation goes on, with its own limits unless others are given. `max_steps`: rounds of tool calls,
-        20 unless given; `max_cost`: US dollars. Closing the generator stops the run, which can go on later."""
+        """Works toward a goal, turn after turn, as events that end with RunEnded. Without a goal, continues the last
+        run of this conversation, with its own limits unless others are given. `max_steps`: rounds of tool calls
+        (default: 20); `max_cost`: US dollars. Closing the generator stops the run, which can continue later."""
         return events_of(partial(self._pursue, goal, max_steps, max_cost, options, can_ask=can_ask))
 
     async def _pursue(
@@ -285,7 +284,7 @@ class AsyncTalk(AsyncTalkQueries):
     ) -> None:
         chosen = call_options(**options)
         if options.get("attachments"):
-            raise Invalid("a goal takes no attachments: name the files in it")
+            raise Invalid("a goal cannot have attachments: name the files in it")
         begun = goal_run.new_run(goal, max_steps, max_cost) if goal is not None else None
         notes = await goal_run.check_can_run(self._engine, self.session, chosen, max_cost)
         if begun is None and self.id is None:
@@ -310,7 +309,7 @@ class AsyncTalk(AsyncTalkQueries):
         max_cost: float | None = None,
         **options: Unpack[AskOptions],
     ) -> RunReport:
-        """The same, to its end. Nobody is asked about tools or compactions meanwhile: what needs a yes does not run."""
+        """The same, to its end. Tools and compactions that need approval do not run."""
         report: RunReport | None = None
         events = self.stream_goal(goal, max_steps=max_steps, max_cost=max_cost, can_ask=False, **options)
         async for event in events:
@@ -320,7 +319,7 @@ class AsyncTalk(AsyncTalkQueries):
 
     @in_store
     def last_run(self) -> TaskRun | None:
-        """The last run toward a goal on this path, as far as it has come; None where there was none."""
+        """The last run on this path, in its current state; None if there was none."""
         stored = self._last_run()
         return stored.run if stored else None
 
@@ -328,27 +327,27 @@ class AsyncTalk(AsyncTalkQueries):
         return read_run(self._tree.page, self.session.head)
 
     async def stop_goal(self) -> bool:
-        """Ends the run that is going on from here after its round of tool calls; False where there is none."""
+        """Ends the run in progress here after its round of tool calls; False if there is none."""
         if self.session.run is None:
             return False
         self.session.run.stops = "you stopped it"
         return True
 
     async def queue(self, given: Given, *, attachments: Sequence[Attachment] = ()) -> WaitingMessage:
-        """Stores a message while a reply comes. It enters before the next request of that turn, else as the next turn;
-        while no turn runs it waits for one."""
+        """Stores a message during a reply. It enters before the next request of that turn, or as the next turn; outside
+        a turn it waits for one."""
         message = user_message(await with_attachments(given, attachments))
         session = self._begun()
         return await queue_message(self._engine.store, session, message)
 
     @in_store
     def waiting(self) -> list[WaitingMessage]:
-        """What waits to enter this conversation, the oldest first."""
+        """Messages waiting to enter this conversation, oldest first."""
         return self._store.waiting.of(self.id) if self.id else []
 
     @in_store
     def take_back(self, id: str | None = None) -> WaitingMessage:
-        """Takes a waiting message back, the newest unless one is named; it is not stored any longer."""
+        """Withdraws a waiting message (by default the newest) and deletes it."""
         return self._store.waiting.take_back(self.session.conversation, id)
 
     async def undo(self) -> Message:
@@ -356,19 +355,19 @@ class AsyncTalk(AsyncTalkQueries):
         return await self._engine.revisions.undo(self.session)
 
     async def fork(self, message: str) -> Message:
-        """Goes on from an earlier message, named by id or number: the next one starts a branch there."""
+        """Continues from an earlier message, given by id or number: the next one starts a branch there."""
         found = await self.message(message)
         await self._engine.revisions.fork(self.session, found.id)
         return found
 
     async def switch(self, message: str) -> str:
-        """Goes to the newest end of the branches that run through a message, and gives the id of that."""
+        """Switches to the newest end of the branches through a message, and returns its id."""
         end = await self._store.do(self._tree.newest_end, (await self.message(message)).id)
         await self._engine.revisions.return_to(self.session, end)
         return end
 
     async def set_priority(self, message: str, priority: int) -> Message:
-        """How much a message matters to `hybrid`, from 1 to 10, in place of the priority that Recto gave it."""
+        """Sets how much a message matters to `hybrid`, from 1 to 10, overriding the priority from Recto."""
         found = await self.message(message)
         if found.compaction:
             raise Invalid("this message is a compaction, which is never sent itself", id=found.id)
@@ -390,18 +389,18 @@ class AsyncTalk(AsyncTalkQueries):
         return block
 
     async def clear(self) -> Compaction:
-        """Starts over for the model; everything said stays in the store."""
+        """Starts over for the model; every message stays in the store."""
         return await self._engine.revisions.clear(self.session)
 
     async def uncompact(self) -> Compaction:
-        """Takes the newest compaction back; what was said since stays."""
+        """Takes back the newest compaction; later messages stay."""
         return await self._engine.revisions.uncompact(self.session)
 
     async def edit_summary(self, text: str) -> Compaction:
         return await self._engine.revisions.edit_summary(self.session, text)
 
     async def pin(self, message: str) -> Compaction:
-        """The message, named by id or number, is in every window from now on."""
+        """Keeps a message, given by id or number, in every window from now on."""
         return await self._engine.revisions.pin(self.session, (await self.message(message)).id)
 
     async def unpin(self, message: str) -> Compaction:
@@ -410,8 +409,8 @@ class AsyncTalk(AsyncTalkQueries):
     # -- your own client
 
     async def extend(self, messages: Sequence[Json]) -> ExtendedPath:
-        """Stores messages as OpenAI's or Anthropic's API takes them: those that are new. A list that was given before
-        changes nothing, and one that differs goes on as a branch. System messages are kept for `prepare`."""
+        """Stores the new ones of these messages, which have the form of OpenAI's or Anthropic's API. Repeating a list
+        changes nothing, and a different one continues as a branch. System messages are kept for `prepare`."""
         system, entries = read_given(messages)
         session = self._begun()
         async with session.turn_lock():
@@ -421,8 +420,8 @@ class AsyncTalk(AsyncTalkQueries):
         return extended
 
     async def prepare(self, given: Given | None = None, **options: Unpack[PrepareOptions]) -> PreparedRequest:
-        """The request for a message, or for what was given to `extend`: stored, compacted where it is due, with what
-        is recalled, and recorded. Nothing is sent, and no model is asked."""
+        """The request for a message, or for the messages given to `extend`: stored, compacted if needed, with recalled
+        messages, and recorded. Nothing is sent, and no model is called."""
         system, summarizer = options.pop("system", None), options.pop("summarizer", None)
         if summarizer is not None and not callable(summarizer):
             raise Invalid(f"summarizer must be a function, not {shown(summarizer)}", option="summarizer")
@@ -436,7 +435,7 @@ class AsyncTalk(AsyncTalkQueries):
             notes=self._extended,
         )
         start = AnswerAgain() if given is None else await with_attachments(given, asked.get("attachments", ()))
-        user_message(start)  # refused before a conversation is made for it
+        user_message(start)  # rejected before a conversation is created for it
         session = self._begun()
         notes: list[str] = []
 
@@ -454,10 +453,10 @@ class AsyncTalk(AsyncTalkQueries):
         return prepared_request(exchange, notes)
 
     async def record(self, prepared: PreparedRequest, reply: Any) -> Reply:
-        """Stores the reply to a prepared request: the object or the dict that the provider's API gave, or a text. Its
-        tool calls wait for their results, which the next message carries."""
+        """Stores the reply to a prepared request: the provider's response as object or dict, or a text. Its tool calls
+        wait for their results, which the next message carries."""
         if not isinstance(prepared, PreparedRequest):
-            raise Invalid(f"prepared is what prepare gave, not {shown(prepared)}", argument="prepared")
+            raise Invalid(f"prepared must be the result of prepare, not {shown(prepared)}", argument="prepared")
         parts, session = reply_parts(reply), await self._stored()
         async with session.turn_lock():
             provider = GivenReply(prepared.turn.planned.context.provider, parts)
@@ -480,7 +479,7 @@ class AsyncTalk(AsyncTalkQueries):
         return session
 
     async def _stored(self) -> ChatSession:
-        """The session of a conversation that is in the store, for what is set before its first message."""
+        """The session of a stored conversation, for what is set before its first message."""
         session = self._begun()
         if session.creation is not None:
             await self._store.do(session.commit, self._engine.store, _no_step)

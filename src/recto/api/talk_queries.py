@@ -1,7 +1,6 @@
-"""AsyncTalkQueries: what can be seen of one conversation: its messages, its window, its sources, its statistics.
+"""AsyncTalkQueries: the read-only part of a conversation: its messages, its window, its sources, its statistics.
 
-Nothing here sends, stores or changes anything; AsyncTalk adds what does.
-"""
+Nothing here sends, stores or changes anything; AsyncTalk adds that."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -57,31 +56,31 @@ from recto.vault.vault_search import FoundDocument, VaultHits
 from recto.window.window import Window
 
 T = TypeVar("T")
-# Messages that are given without a limit.
+# The default number of messages.
 LATEST = 100
-# The least that are read together: what a message states depends on those around it.
+# The smallest batch to read: the statements of a message depend on those around it.
 READ_TOGETHER = 300
 
 
 class Wanted(TypedDict, total=False):
-    """Which messages of a path are wanted."""
+    """A filter for the messages of a path."""
 
     limit: int | None
-    """Only the last ones: 100 unless given; None for all."""
+    """Only the last ones (default: 100); None for all."""
     since: str | int | date | None
     """From this time or message on: 2026-01-31T18:00, #12, or an id."""
     before: str | int | date | None
     with_tools: bool
-    """With the results of tools; True unless given."""
+    """Include tool results (default: True)."""
     with_system: bool
-    """With compactions and other messages of the system; True unless given."""
+    """Include compactions and other system messages (default: True)."""
 
 
-# messages read at a time on a walk along a path
+# messages per page on a walk along a path
 PAGE = 500
-# What a conversation is about now: its user's last messages, no longer than a long question.
+# The current topic: the user's last messages, up to the length of a long question.
 LAST_MESSAGES, LONGEST_QUESTION = 3, 2000
-# How many more documents are looked at than are suggested: one that is used often may come from behind.
+# How many more documents are considered than suggested: frequent use may lift a lower-ranked one.
 MORE = 10
 
 
@@ -101,17 +100,17 @@ class AsyncTalkQueries:
 
     @property
     def number(self) -> int | None:
-        """The short number that people see, such as `#3`; None as long as nothing is stored."""
+        """The short number that people see, such as `#3`; None until the conversation is stored."""
         return self._number if self.id else None
 
     @property
     def name(self) -> str:
-        """What people call the conversation: `conversation #3`."""
+        """The display name: `conversation #3`."""
         return f"conversation #{self.number}" if self.number else "a new conversation"
 
     @property
     def title(self) -> str:
-        """The title of the conversation; empty as long as nothing is stored."""
+        """The title of the conversation; empty until it is stored."""
         return self._tree.conversation(self.id).title if self.id else ""
 
     @property
@@ -121,12 +120,12 @@ class AsyncTalkQueries:
 
     @property
     def agent(self) -> Agent:
-        """The agent that the conversation belongs to, as its files say now."""
+        """The conversation's agent, from its current files."""
         return self._engine.agents.read_or_last(self.session.agent)
 
     @property
     def model(self) -> str:
-        """The model that answers: asked for by name, else the agent's, else the settings'."""
+        """The model that answers: requested by name, else the agent's, else the settings'."""
         return self.session.model or self.agent.model or self._settings.model
 
     @property
@@ -140,12 +139,12 @@ class AsyncTalkQueries:
 
     @property
     def strategy(self) -> str | None:
-        """The strategy that was chosen for this conversation; None when it follows agent, model and settings."""
+        """The strategy chosen for this conversation; None if it follows agent, model and settings."""
         return self.session.chosen.get(STRATEGY)
 
     @property
     def chosen_settings(self) -> dict[str, Any]:
-        """The settings that were chosen for this conversation, by key."""
+        """The settings chosen for this conversation, by key."""
         return dict(self.session.chosen)
 
     @property
@@ -161,7 +160,7 @@ class AsyncTalkQueries:
     # -- what would be sent
 
     async def window(self, given: Given = "", **options: Unpack[AskOptions]) -> Window:
-        """What would be sent for this message, without sending or changing anything."""
+        """The window for this message, without sending or changing anything."""
         given = await with_attachments(given, options.get("attachments", ()))
         return (await self._engine.draft(self.session, given, call_options(**options))).window
 
@@ -171,7 +170,8 @@ class AsyncTalkQueries:
         return notes_file(self.session.project or self._engine.folder)
 
     async def memory(self, text: str = "") -> MemoryReport:
-        """The memory that would go with this message, or with the user's last one: files and facts, and why."""
+        """The memory that would be sent with this message, or with the user's last one: files and facts, with
+        reasons."""
         if not text:
             said = [each.text for each in await self.messages(limit=LATEST) if each.role == "user"]
             text = said[-1] if said else ""
@@ -185,12 +185,12 @@ class AsyncTalkQueries:
         return MemoryReport(tuple(picks), tuple(passed), facts, text, tuple(notes))
 
     def pending_events(self) -> Sequence[Event]:
-        """Events of background work since the last message, such as facts learned. Each is given once."""
+        """Events of background work since the last message, such as facts learned. Each is returned once."""
         return self._engine.learner.untold(self.session)
 
     async def strategy_in_force(self, strategy: str | None = None) -> str | None:
-        """The strategy of the next message, or of one that asks for `strategy`; None where the model cannot be
-        reached, since it may bring a strategy of its own."""
+        """The strategy of the next message, or of one that requests `strategy`; None if the model cannot be reached,
+        since it may have its own."""
         try:
             return (await self._context(strategy)).strategy.name
         except RectoError:
@@ -202,8 +202,8 @@ class AsyncTalkQueries:
     # -- what it uses
 
     async def sources(self, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False) -> SourceList:
-        """Rules, references and tools of the agent, and how this conversation has them. Tools may start MCP servers;
-        `fresh` asks every server, whatever lists were kept."""
+        """Rules, references and tools of the agent, with their status in this conversation. Tools may start MCP
+        servers; `fresh` asks every server, ignoring cached lists."""
         agent = await self._session_agent()
         return await self._engine.sources.listing(self.session, agent, kinds, fresh=fresh)
 
@@ -214,12 +214,12 @@ class AsyncTalkQueries:
 
     @in_store
     def overrides(self) -> SourceOverrides:
-        """What the user added, removed and allowed in this conversation."""
+        """The user's added, removed and allowed sources in this conversation."""
         return self._engine.sources.overrides(self.id or "")
 
     async def suggest_documents(self, limit: int = 5, progress: Progress | None = None) -> VaultHits[FoundDocument]:
-        """Documents of the vault that bear on the latest messages and were not used in this conversation yet; those
-        that are used often elsewhere first."""
+        """Documents of the vault that bear on the latest messages and are new to this conversation, the most used ones
+        first."""
         if self.vault is None:
             raise Invalid(NO_VAULT)
         question = await self._latest_question()
@@ -228,7 +228,7 @@ class AsyncTalkQueries:
         return await asyncio.to_thread(self._suggest, question, limit, progress)
 
     async def _latest_question(self) -> str:
-        """The last message first: of a question that is too long the end is left out."""
+        """The latest user messages, newest first, cut to the length of a question."""
         said: list[str] = []
         async for message in self.path():
             if message.role == "user" and message.text:
@@ -252,7 +252,7 @@ class AsyncTalkQueries:
     # -- what was said
 
     async def path(self, before: str | None = None) -> AsyncIterator[Message]:
-        """From the head, or from the message before this one, back to the first, read a page at a time."""
+        """Messages from the head, or from the message before this one, back to the first, read a page at a time."""
         at = self.session.head if before is None else (await self.message(before)).parent
         while at:
             page = await self._store.do(self._tree.page, at, most=PAGE)
@@ -261,16 +261,16 @@ class AsyncTalkQueries:
             at = page[-1].parent if len(page) == PAGE else None
 
     async def messages(self, **wanted: Unpack[Wanted]) -> list[Message]:
-        """The last messages of the path to the head, oldest first; `Wanted` says which."""
+        """The last messages of the path to the head, oldest first, filtered by `Wanted`."""
         found = await transcript(await self._walk(**wanted), ArchivedPart(), await self._filter(**wanted))
         return [entry.message for entry in found]
 
     async def transcript(self, **wanted: Unpack[Wanted]) -> list[TranscriptEntry]:
-        """The same, each message with whether it is still sent."""
+        """The same, each message marked if it is still sent."""
         return await transcript(await self._walk(**wanted), await self.archived(), await self._filter(**wanted))
 
     async def _walk(self, **wanted: Unpack[Wanted]) -> AsyncIterator[Message]:
-        """The path; where a message of it is named as the end, what follows that is not read."""
+        """The path, read no further than needed: a message of it may be named as the end."""
         before = str(wanted.get("before") or "")
         if self.head and (number_in(before) is not None or is_id(before)):
             end = await self.message(before)
@@ -289,7 +289,7 @@ class AsyncTalkQueries:
         return TranscriptFilter(since, before, limit, with_tools, with_system)
 
     async def _bound(self, given: str | int | date | None) -> str | int | None:
-        """A time as stored, or the depth of a message that is named by number or id."""
+        """A time as stored, or the depth of a message that is given by number or id."""
         if given is None:
             return None
         named = str(given)
@@ -305,18 +305,18 @@ class AsyncTalkQueries:
 
     @in_store
     def stored_head(self) -> tuple[str | None, bool]:
-        """The conversation's head in the store, which another client may have moved, and whether that message is still
-        being written."""
+        """The conversation's stored head, which another client may have moved, and whether that message is still being
+        written."""
         return self._tree.head(self.id) if self.id else (None, False)
 
     @in_store
     def archived(self) -> ArchivedPart:
-        """What of the path is archived now."""
+        """The archived part of the path."""
         return archived_part(self._tree, self.head)
 
     @in_store
     def message(self, named: str) -> Message:
-        """By its id or the beginning of it, or by its number on the path (`#57`). NotFound for one of another
+        """A message by id or a prefix of it, or by its number on the path (`#57`). Raises NotFound for one of another
         conversation."""
         return self._message(named)
 
@@ -331,13 +331,13 @@ class AsyncTalkQueries:
         return self._tree.message(id)
 
     async def tool_result(self, message: str, *, call: int = 1, media: int | None = None) -> bytes:
-        """What a tool gave, whole: the text of a call, or one of its pictures and files by number."""
+        """The complete output of a tool: the text of a call, or one of its pictures and files by number."""
         found = await self.message(message)
         return await asyncio.to_thread(self._reader.tool_result, found, call=call, media=media)
 
     @in_store
     def alternatives(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """For each message, by id, the ids in its place on other branches, itself included, oldest first."""
+        """For each message, by id, the ids in its place on other branches, including its own, oldest first."""
         return self._tree.alternatives(names)
 
     @in_store
@@ -347,7 +347,7 @@ class AsyncTalkQueries:
         return [BranchEnd(message, message.id == self.head) for message in leaves]
 
     async def request(self, named: str) -> Record:
-        """The record of a request: by its id, or by a message's id or number on the path."""
+        """The record of a request, given by its id, or by a message's id or number on the path."""
         id = named if number_in(named) is None else (await self.message(named)).id
         return await asyncio.to_thread(self._reader.record, id)
 
@@ -359,7 +359,7 @@ class AsyncTalkQueries:
 
     @in_thread
     def numbered(self, value: T) -> T:
-        """A JSON value for people: `#12` in place of the ids of messages on the path, `#3` of conversations."""
+        """A JSON value with `#12` in place of the ids of messages on the path, and `#3` of conversations."""
         return self._reader.numbered(value, self.head)
 
     # -- compactions
@@ -371,16 +371,16 @@ class AsyncTalkQueries:
         return newest.compaction if newest else None
 
     async def summary_block(self) -> Compaction:
-        """The Compaction that replaces archived messages. NotFound when nothing is compacted; pins alone are not
-        enough."""
+        """The Compaction that replaces archived messages. Raises NotFound if nothing is compacted; pins alone do not
+        count."""
         block = await self.compaction()
         if block is None or not stands_for_something(block):
             raise NotFound("nothing is compacted in this conversation: everything said is in its window")
         return block
 
     async def lost_statements(self, limit: int | None = None) -> list[tuple[int, str, str]]:
-        """What is only in the archive: the number of each message, the role of who said it, and the words. Looks at
-        all messages that the summary in force covers, or at the last `limit` of them."""
+        """Statements that are only in the archive: message number, the speaker's role, and the words. Covers all
+        messages of the summary in force, or the last `limit` of them."""
         from recto.summary.verification import CoveredMessages, only_archived
 
         block = await self.summary_block()
@@ -398,14 +398,14 @@ class AsyncTalkQueries:
         return [each for each in lost if each[0] >= first]
 
     async def ledger(self) -> list[tuple[int, str]]:
-        """What the ledger of the summary in force quotes, each with the number of its message."""
+        """The quotes in the ledger of the summary in force, each with its message number."""
         from recto.summary.ledger import ledger_items
 
         return [each.key for each in ledger_items((await self.summary_block()).ledger)]
 
     @in_store
     def compactions(self, *, limit: int = 100) -> list[Compaction]:
-        """All on the path, the newest first: those that were replaced, edited or taken back too."""
+        """All on the path, newest first, including those replaced, edited or taken back."""
         found = self._tree.compactions(self.session.head, limit=limit) if self.session.head else []
         return [message.compaction for message in found if message.compaction]
 
@@ -431,7 +431,7 @@ class AsyncTalkQueries:
         )
 
     async def _window_stats(self) -> tuple[str | None, WindowStats | None, str]:
-        """The strategy in force and how full the window is; without the model an error in its place."""
+        """The strategy in force and how full the window is; if the model fails, an error in its place."""
         try:
             context, window = await self._context(), await self.window()
         except RectoError as why:
@@ -440,7 +440,7 @@ class AsyncTalkQueries:
 
     async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
-        changes. No model is asked, and nothing is stored."""
+        changes. No model is called, and nothing is stored."""
         from recto.reports.planned_again import plan_again  # compiles the patterns of summaries: a tenth of a second
 
         return await plan_again(self._engine, self.session, await self.message(message), changes_of(changes))
@@ -448,12 +448,12 @@ class AsyncTalkQueries:
     async def compare_strategies(
         self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
     ) -> StrategyComparison:
-        """All turns of the path planned again with each of these strategies (by default with all), side by side."""
+        """All turns of the path planned again with each of these strategies (default: all), side by side."""
         from recto.reports.strategy_comparison import compare_strategies  # compiles patterns too
 
         return await compare_strategies(self._engine, self.session, changes_of(changes), names, progress)
 
     async def request_use(self) -> list[RequestUse]:
-        """How full the window of each reply on the path was and what it cost, oldest first."""
+        """For each reply on the path, how full its window was and what it cost, oldest first."""
         path = [message async for message in self.path()]
         return await self._store.do(lambda: list(recorded_use(self._engine.store, path[::-1])))

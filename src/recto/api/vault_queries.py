@@ -1,7 +1,6 @@
-"""VaultQueries: looks things up in a vault: notes, links, search, graph. Needs no store; blocking.
+"""VaultQueries: reads a vault: notes, links, search, graph. Needs no store; blocking.
 
-A desk has the same vault with `desk.vault` and `desk.vault_search`.
-"""
+A desk has the same as `desk.vault` and `desk.vault_search`."""
 
 import os
 from collections.abc import Mapping
@@ -32,14 +31,14 @@ LONGEST_SHOWN = 80
 
 
 class VaultContents(Struct, frozen=True):
-    """What a vault holds, counted."""
+    """Counts of a vault's contents."""
 
     notes: int
     attachments: int
     links: int
     broken: int
     problems: tuple[DocumentInfo, ...]
-    """Notes whose front matter cannot be read, or that cannot be read at all."""
+    """Notes whose front matter, or whose whole text, cannot be read."""
 
     def to_json(self) -> dict[str, Any]:
         problems = [wire.fields_to_json(note, "path", "problem") for note in self.problems]
@@ -47,27 +46,27 @@ class VaultContents(Struct, frozen=True):
 
 
 class LinkTarget(Struct, frozen=True):
-    """The file that a link means."""
+    """The target of a link."""
 
     link: Link
     path: str
     lacking: str
-    """The file is there, but has no such heading or block; empty when it has."""
+    """The missing heading or block, if only the file exists; else empty."""
 
 
 class VaultQueries:
     def __init__(self, vault: Vault, settings: Settings, home: Path) -> None:
         self.vault, self.settings = vault, settings
         self.cache = locations.vault_folder(home, vault.root)
-        """Where catalogue and index of the vault are kept."""
+        """The folder of the vault's catalogue and index."""
         self._home = home
         self._search: VaultSearch | None = None
 
     @property
     def search(self) -> "VaultSearch":
-        """The search over the notes, opened when it is first asked for."""
+        """The search over the notes, opened on first use."""
         if self._search is None:
-            from recto.vault.vault_search import VaultSearch  # the index: most look-ups do without
+            from recto.vault.vault_search import VaultSearch  # the index: most queries do without
 
             index, timeout_s = self.cache / locations.SEARCH_FILE, self.settings.search.timeout_s
             self._search = VaultSearch(self.vault, index, self._embedder, timeout_s=timeout_s)
@@ -82,7 +81,7 @@ class VaultQueries:
         return open_embedder(name, home=self._home, address=address)
 
     def refresh(self, progress: "Progress | None" = None) -> VaultChanges:
-        """Reads the notes that have changed into the catalogue."""
+        """Reads changed notes into the catalogue."""
         return self.vault.refresh(progress)
 
     def contents(self) -> VaultContents:
@@ -93,13 +92,13 @@ class VaultQueries:
 
     @property
     def cache_size(self) -> int:
-        """Bytes that catalogue and index take."""
+        """Bytes of catalogue and index."""
         return sum(file.stat().st_size for file in self.cache.glob("*") if file.is_file())
 
     # -- documents and links
 
     def find_document(self, name: str) -> str:
-        """The path in the vault of a file that is named by path, name or alias, or by its path on the disk."""
+        """The path in the vault of a file, given by path, name or alias, or by its path on disk."""
         inside = clean(name)[0].strip().removeprefix("[[").removesuffix("]]")
         # a shell completes paths from the current folder, not from the vault's
         from_here = os.path.join(os.getcwd(), os.path.expanduser(name))
@@ -119,12 +118,12 @@ class VaultQueries:
         return self.vault.folder.relative(place) if os.path.isfile(place) else None
 
     def did_you_mean(self, target: str) -> str:
-        """The end of a sentence: which documents a name may mean; empty when none is near."""
+        """The end of a sentence: suggestions for a name; empty if none is similar."""
         near = self.vault.closest(target)
         return f"; did you mean {_listed(near)}?" if near else ""
 
     def resolve(self, text: str, source: str | None = None) -> LinkTarget:
-        """The file that a link, such as `[[Budget#Table]]`, means in the note `source`. NotFound for a broken one."""
+        """The target of a link, such as `[[Budget#Table]]`, in the note `source`. Raises NotFound for a broken one."""
         here = self.find_document(source) if source else None
         link = _one_link(text)
         if not link.target and here is None:
@@ -168,7 +167,7 @@ class VaultQueries:
 
 
 def open_vault_queries(folder: str | None = None, settings: Mapping[str, Any] | None = None) -> VaultQueries:
-    """A reader of this folder of notes, or of the vault of the settings; `settings` hold for this reader."""
+    """A reader of this folder of notes, or of the settings' vault; `settings` apply to this reader only."""
     home = locations.find_home()
     flags = {**(settings or {}), **({"vault": folder} if folder else {})}
     loaded = load(home, locations.find_project(Path.cwd()), flags=flags)
@@ -181,7 +180,7 @@ def open_vault_queries(folder: str | None = None, settings: Mapping[str, Any] | 
 
 
 def _one_link(text: str) -> Link:
-    """The one link of a text; a text without brackets is their content."""
+    """The only link of a text; text without brackets is read as its content."""
     said = clean(text)[0].strip()
     found = find_all_links(said)
     if not found and said and "[[" not in said and "\n" not in said:

@@ -1,1 +1,1 @@
-"""Carrying out a cut: what it covers, its summary, excerpts, and what the user revises. Knows turn/."""
+"""Carries out a cut: what it covers, its summary, excerpts, and the user's revisions. Knows turn/."""

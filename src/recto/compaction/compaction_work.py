@@ -62,11 +62,11 @@ from recto.window.window import too_large
 from recto.wire import loads
 
 Writers = tuple[list[TurnContext], list[str]]
-"""In the order in which they are asked, and why others are not."""
+"""Models in the order in which they are asked, and why others are not."""
 
 
 class CallerSummarizer:
-    """A provider whose replies come from a function: it gets the messages of the request, and gives the summary."""
+    """Takes summaries from the caller's function."""
 
     def __init__(self, summarizer: Summarizer, context: TurnContext) -> None:
         self.name, self.format = "caller", context.token_cache.format
@@ -85,7 +85,7 @@ class CallerSummarizer:
             text = await self._summarizer(loads(body)["messages"])
         except ProviderError:
             raise
-        except Exception as why:  # the caller's function may fail in any way: sentences are chosen instead
+        except Exception as why:  # the caller's function may fail in any way: then sentences are chosen
             raise Unreachable(f"the summarizer failed: {type(why).__name__}: {why}") from why
         if not isinstance(text, str):
             raise Unreachable(f"the summarizer gave no text but {type(text).__name__}")
@@ -110,15 +110,13 @@ class CompactionWork:
     planned: PlannedRequest
     """The turn to make room for; after `run`, the one to send."""
     keep: str = ""
-    """What the summary must contain, in the user's words."""
+    """The user's wish for the contents of the summary."""
     is_requested: bool = False
-    """The user asked for the compaction: no need to confirm it."""
+    """The user requested the compaction: no need to confirm it."""
     can_ask: bool = True
-    """The user can be asked to confirm."""
     ahead: SummariesAhead | None = None
-    """Summaries that are being written ahead: what is wanted now is waited for, not asked for twice."""
+    """If one that is being written is wanted now, it is awaited rather than requested twice."""
     block: Compaction | None = None
-    """The last Compaction that was made."""
     context: TurnContext = field(init=False)
     _is_kept: bool = False
     _is_stuck: bool = False
@@ -138,8 +136,8 @@ class CompactionWork:
         return self.turn.session
 
     async def run(self, emit: Emit) -> None:
-        """Cuts and plans again until everything fits; a few passes must do. On a database server one process at a time
-        sums up a conversation."""
+        """Cuts and plans again until everything fits, in a few passes at most. On a database server only one process at
+        a time summarises a conversation."""
         id = self.session.conversation
         await self._stop_useless()
         while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
@@ -173,23 +171,23 @@ class CompactionWork:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the view that is sent is the one that the store holds."""
+        """True if the view that is sent is the stored one."""
         return self.block is None or self._is_kept
 
     @property
     def _is_unwanted(self) -> bool:
-        """The user wants to confirm compactions, and cannot be asked or has just refused."""
+        """True if a user who confirms compactions cannot be asked or has just refused."""
         if not self.context.settings.confirm or self.is_requested or not self.context.compacts:
             return False
         return not self.can_ask or self.planned.window.total < self.session.declined * ASK_AGAIN
 
     async def _do_without(self) -> None:
-        """Without a compaction: this request alone leaves out what does not fit."""
+        """Lets this request alone leave out what does not fit."""
         self.context = replace(self.context, compacts=False, budget=replace(self.context.budget, trigger=None))
         self.planned = await self.turn.plan(self.planned.loaded, self.context)
 
     async def _pass(self, emit: Emit) -> None:
-        """Makes one Compaction. Nothing is stored before it is complete."""
+        """Nothing is stored before the Compaction is complete."""
         cut, before = self._cut, self.planned.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
         await self._read_middle(cut, emit)
@@ -198,7 +196,7 @@ class CompactionWork:
             ahead = self._written_ahead
             work.ready = ahead.answer if ahead and ahead.last == cut.last else None
             if ahead and not work.ready:
-                self._ahead_problem = f"{UNUSED}: a cut behind it would free too little"
+                self._ahead_problem = f"{UNUSED}: a cut after it would free too little"
             if self._ahead_problem:
                 work.notes.append(self._ahead_problem)
             written = await work.run(emit)
@@ -233,7 +231,7 @@ class CompactionWork:
         self.planned = await self.turn.plan(loaded, self.context)
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
-        """False when another Compaction was stored meanwhile, which this block does not know."""
+        """False if another process has stored a Compaction meanwhile."""
         return self.session.commit(self.store, lambda: self._append(block, before))
 
     def _append(self, block: Compaction, before: Compaction | None) -> tuple[bool, SessionChanges]:
@@ -246,7 +244,7 @@ class CompactionWork:
         return True, {**moved(placed), "declined": 0}
 
     async def preview(self) -> PlannedRequest:
-        """The turn after its cut, as far as it is known without asking a model."""
+        """The turn after its cut, as far as it is known without a model."""
         await self._plan_again()
         cut, before = self._cut, self.planned.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
@@ -260,7 +258,7 @@ class CompactionWork:
 
     @property
     def _stores(self) -> bool:
-        """False when automatic compaction is off, or when this cut is for one request only."""
+        """False if automatic compaction is off, or if this cut is for one request only."""
         return (self.context.compacts or self.is_requested) and not self._cut.passing
 
     async def _draft(
@@ -312,7 +310,7 @@ class CompactionWork:
         return cut is not None and bool(cut.summary) and not self.is_requested and self._stores
 
     async def _plan_again(self) -> None:
-        """Where a summary is due: old tool results shrink first, and a summary that was written ahead may serve."""
+        """Old tool results shrink first, and a summary ahead may serve."""
         if not self._needs_summary or self.turn.is_squeezed:
             return
         at = (self.store, self.session.conversation)
@@ -333,19 +331,19 @@ class CompactionWork:
         return before.compaction_number if before else None
 
     async def _stop_useless(self) -> None:
-        """A summary that is being written ahead is waited for only if it will serve: nobody waits for two."""
+        """Stops a summary ahead that would not serve, so that nobody waits for two."""
         id = self.session.conversation
         if self._needs_summary and self.ahead and self.ahead.is_running(id):
             last = await self.turn.store.do(find_running, self.store, id, self._number)
             cut = self._plan(last).cut
             is_useless = last is not None and cut is not None and bool(cut.summary) and cut.last != last
-            if last is None or is_useless:  # nothing was asked for yet, or what comes would free too little
+            if last is None or is_useless:  # nothing was requested yet, or the result would free too little
                 await self.ahead.stop(id)
                 self._ahead_problem = STOPPED if is_useless else self._ahead_problem
 
     async def write_ahead(self) -> None:
-        """Asks for the summary of the compaction that is due next, on the prefix of the last request. Its answer is
-        stored with its request; no block is made."""
+        """Requests the next summary on the prefix of the last request. The answer is stored with its request; no block
+        is made."""
         planned = self.planned
         at = (self.context.strategy, planned.loaded.view, planned.budget, planned.loaded.counts)
         plan = plan_ahead(*at, results=planned.loaded.all_results)
@@ -358,7 +356,7 @@ class CompactionWork:
     # -- the summary
 
     async def _read_middle(self, cut: Cut, emit: Emit) -> None:
-        """Has a model sum up what is left out of the user's message, once, where models write summaries."""
+        """Has a model summarise the omitted part of the user's message, once."""
         message, most = self.planned.current.message, cut.excerpts.get(self.planned.current.message.id, 0)
         if not self._stores or not self.context.strategy.summarizes or message.id in self._condensed.summaries:
             return
@@ -376,7 +374,7 @@ class CompactionWork:
         unread = UnreadMessages(self.store, head, unread_ranges(planned.loaded))
         aside = await self._set_aside(head, before)
         source = summary_input(planned, self._cut, unread, instructions_text(planned.preamble), aside)
-        # summary, ledger and recall tool stay shorter than what they replace; the former ones are that short already
+        # summary, ledger and recall tool stay shorter than what they replace; the former ones already are
         former, after = planned.loaded.counts.get(SUMMARY, 0), self.context.after_compaction
         tool = max(0, (after.with_recall or after.plain).count.tokens - self.context.preamble.count.tokens)
         most = min(most, max(SMALLEST_SUMMARY, former + int((source.tokens - former - tool) * OF_COVERED)))
@@ -403,8 +401,8 @@ class CompactionWork:
         )
 
     async def _writers(self) -> Writers:
-        """The summary model, if one is set and available, then the conversation's own model, if it can summarise. Where
-        the caller sends the requests, only its own function is asked."""
+        """The summary model, if set and available, then the conversation's own, if it can summarise. If the caller
+        sends the requests, only its function."""
         context, options, name = self.context, self.turn.options, self.context.settings.summary_model
         if options.summarizer is not None:
             provider = CallerSummarizer(options.summarizer, context)
@@ -421,7 +419,7 @@ class CompactionWork:
             return own, [f"{name} cannot write summaries: {why.message}", *notes]
 
     async def _by_user(self, text: str, block: Compaction, cut: Cut) -> WrittenSummary:
-        """The user's own summary, with as much of the ledger as fits."""
+        """The user's summary with as much of the ledger as fits."""
         archived = self.planned.loaded.archived(cut.last, cut.lifted)
         ledger = await fitting_ledger(self.planned.token_cache, text, block.ledger, archived, self._most(cut))
         return WrittenSummary(
@@ -441,7 +439,7 @@ class CompactionWork:
         return max(cut.summary or 0, self.context.budget.summary)
 
     async def _edited(self, text: str, cut: Cut) -> str:
-        """The user's summary, cut to the room of a summary."""
+        """The user's summary, cut to its room."""
         most = self._most(cut)
         text = clean(text)[0].strip()
         archived = self.planned.loaded.archived(cut.last, cut.lifted)

@@ -1,9 +1,8 @@
 """Condensed texts: what is sent for a message or tool result that is larger than its room in the window.
 
-Beginning and end are verbatim. Of the middle there are the sentences that bear on the user's question and the most
-important others, or a summary of it, read in slices by the model that writes summaries. The original stays in the
-store, and the recall tool searches all of it.
-"""
+Beginning and end are verbatim. The middle consists of sentences that bear on the user's question and the most important
+others, or of a summary, written in slices by the summary model. The original stays in the store, and the recall tool
+searches all of it."""
 
 import asyncio
 import math
@@ -32,28 +31,28 @@ from recto.window.request import Entry
 from recto.window.window import is_framelike
 
 MOST_TRIES = 8
-# Of the room of a condensed text, what beginning and end take each; the middle gets the rest.
+# The share of the beginning, and of the end; the middle gets the rest.
 END_SHARE = 0.25
-# With less room, in tokens, a middle says too little; beginning and end get all of it.
+# With less room, in tokens, there is no middle.
 SMALLEST_MIDDLE = 48
-# From this share of the room on, what a middle leaves is given to the ends.
+# If the middle leaves at least this share of the room unused, the ends get it.
 WORTH_WIDENING = 0.05
-# With less room, in tokens, a model is not asked.
+# With less room, in tokens, no model is asked.
 WORTH_ASKING = 160
-# People ask at the beginning or at the end of a long message, in about so many characters.
+# People ask at the beginning or end of a long message, within about this many characters.
 ASKING_PART = 600
-# A question in the middle of a pasted text stands in a short paragraph of its own.
+# A question in a pasted text has its own paragraph, no longer than this.
 OWN_PARAGRAPH = 300
-# The share of the middle for sentences that bear on the question, and the most characters of one.
+# The share of the middle for sentences that bear on the question, and the longest of them in characters.
 LED_SHARE, LONGEST_SENTENCE = 0.4, 400
-# Words match by so many first letters; one that stands in every twelfth sentence is common.
+# Words match by this many first letters; a stem in every twelfth sentence is common.
 STEM, COMMON = 6, 12
-# The middle is chosen from in parts of about so many characters, so that each of them can have a say.
+# The middle is chosen from in parts of about this many characters, so that each has a chance.
 PART = 1200
 
 
 class Division(Struct, frozen=True):
-    """A long text in three: the ends are sent as they are."""
+    """A long text in three parts; the ends are sent verbatim."""
 
     beginning: str
     middle: str
@@ -65,15 +64,15 @@ class Division(Struct, frozen=True):
 
 
 def divide(text: str, size: int) -> Division:
-    """Ends of at most `size` characters each, in whole lines or sentences where they are short enough."""
+    """Ends of at most `size` characters each, in whole lines or sentences if they are short enough."""
     text = text.rstrip()
     beginning, end = leading_lines(text, size), trailing_lines(text, size)
     return Division(beginning, text[len(beginning) : len(text) - len(end)].strip(), end)
 
 
 def question_in(text: str) -> str:
-    """What the user asks in a long message: a paragraph in its middle that asks the reader, questions near its ends,
-    or else what stands there."""
+    """The user's question: a paragraph in the middle of a long message that asks the reader, questions near its ends,
+    or else the text there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
     middle = sampled(text[ASKING_PART:-ASKING_PART])
     asked = [*_asked_within(middle), *filter(is_question, near)] or [*near[:1], *near[-1:]]
@@ -81,15 +80,15 @@ def question_in(text: str) -> str:
 
 
 def _asked_within(text: str) -> list[str]:
-    """The last short paragraph that asks what is asked once in the text: a pasted one repeats its questions."""
+    """The last short paragraph with a question that occurs once in the text: a pasted text repeats its questions."""
     paragraphs = [sentences(part) for part in text.split("\n\n") if len(part) <= OWN_PARAGRAPH]
     times = Counter(each for part in paragraphs for each in part if is_question(each))
     return next((part for part in reversed(paragraphs) if any(times[each] == 1 for each in part)), [])
 
 
 def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:
-    """Sentences of a text in their order, within `limit` tokens: those that bear on the question, in at most `about`
-    tokens, then the most important others."""
+    """Sentences of a text, within `limit` tokens: those that bear on the question, in at most `about` tokens, then the
+    most important others."""
     if limit <= 0:
         return ""
     text = sampled(text)
@@ -102,7 +101,7 @@ def extract_middle(text: str, question: str, limit: int, count: CountTokens, abo
 
 
 def _plain(text: str) -> str:
-    """On one line, without characters that steer a terminal or hide."""
+    """The text on one line, without control characters and invisible ones."""
     text = " ".join(text.split())
     return text if text.isprintable() else "".join(char for char in text if char.isprintable())
 
@@ -117,13 +116,12 @@ def _parts(text: str) -> list[PlainMessage]:
 
 
 def sentences_about(text: str, question: str, limit: int, count: CountTokens) -> list[str]:
-    """The sentences that share the rarest words with a question, in their order with what makes them understandable, as
-    many as fit."""
+    """The sentences that share the rarest words with a question, with their context, as many as fit."""
     wanted = _stems(question)
     found = sentences(text)
     shared = [_stems(sentence) & wanted for sentence in found]
     times = Counter(stem for stems in shared for stem in stems)
-    # a word that many sentences have tells nothing apart
+    # a word in many sentences does not distinguish them
     rarity = {stem: math.log(1 + len(found) / n) for stem, n in times.items() if n * COMMON <= max(COMMON, len(found))}
     scores = [sum(rarity.get(stem, 0.0) for stem in stems) for stems in shared]
     chosen: dict[int, str] = {}
@@ -150,21 +148,21 @@ def _stems(text: str) -> set[str]:
 
 
 class CondensedTexts(Struct):
-    """Excerpts of one cut after the other; the middle of a message is summarised once."""
+    """The excerpts of successive cuts; the middle of a message is summarised once."""
 
     summaries: dict[str, WrittenSummary] = msgspec.field(default_factory=dict)
-    """By message: its middle as a model has summed it up; empty where none could."""
+    """Middles by message; empty if no model could write one."""
     notes: dict[str, None] = msgspec.field(default_factory=dict)
-    """Who condensed what, for the user."""
+    """Notes for the user: what was condensed, and by whom."""
 
     def add(self, message: Message, written: WrittenSummary) -> None:
-        """Keeps a model's summary of a middle: sentences are better chosen by the question."""
+        """Keeps only a model's summary: sentences are better chosen by the question."""
         is_by_model = written.made_by == "model" and written.made is not None
         self.summaries[message.id] = written if is_by_model else WrittenSummary()
         self.notes |= {} if is_by_model else dict.fromkeys(written.notes)
 
     async def made(self, planned: PlannedRequest, cut: Cut, *, can_recall: bool) -> dict[str, str]:
-        """Excerpts in force that are still sent after the cut, and those that it asks for, each within its tokens."""
+        """Excerpts that are still sent after the cut, and those it asks for, each within its tokens."""
         view, current = planned.loaded.view, planned.current.message
         _, stays = view.split(cut.last)
         still = {message.id for message in stays} | {*cut.lifted, current.id}
@@ -192,7 +190,7 @@ class CondensedTexts(Struct):
 
 
 async def result_line(token_cache: TokenCache, messages: Sequence[Message], key: str) -> str:
-    """One line in place of an old tool result: what it was, its size, its title or outcome, and how to get it back."""
+    """The line for an old tool result: what it was, its size, its title or outcome, and how to retrieve it."""
     id, _, called = key.partition("/")
     message = next(message for message in messages if message.id == id)
     result = next(result for result in message.results if result.call_id == called)
@@ -215,13 +213,12 @@ async def result_line(token_cache: TokenCache, messages: Sequence[Message], key:
 _BRACKETS = "\"'}] "
 _SENTENCE = re.compile(r"[^\W\d_] [^\W\d_]+[\"”)]?[.!?]|。")
 _QUOTES = str.maketrans("“”", '""')
-# A title is among the first lines, and short.
+# A title is short, and among the first lines.
 _FIRST_LINES, _LONGEST_TITLE = 12, 80
 
 
 def telling_line(lines: Sequence[str], *, is_error: bool) -> tuple[str, str]:
-    """What tells a person most about a result, as a quotation: the title of a note, else the last line, which is the
-    outcome of a program."""
+    """Quoted: the title of a note, else the last line, which is the outcome of a program."""
     if not lines:
         return "", ""
     title = "" if is_error else _title(lines)
@@ -246,7 +243,7 @@ def _title(lines: Sequence[str]) -> str:
 
 
 def middle_input(planned: PlannedRequest, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:
-    """The middle of the message that is answered, for a model to sum up; None where that is not worth a call."""
+    """The middle of the user's message; None if it is not worth a call."""
     message, tokens = planned.current.message, planned.current.own.tokens
     text = whole_text(message)
     parts = divided(text, most, lambda part: len(part) * tokens // max(1, len(text)))
@@ -267,16 +264,14 @@ def middle_input(planned: PlannedRequest, unread: UnreadMessages, most: int, ins
 
 
 class LongText(Struct, frozen=True):
-    """A text that does not fit, and what is known about it."""
-
     text: str
     message: str
     question: str
-    """The user's, which decides what is chosen of the middle."""
+    """The user's question, which decides what is kept of the middle."""
     summary: str = ""
-    """A model's, of the middle."""
+    """A model's summary of the middle."""
     can_recall: bool = False
-    """The model can search the original with the recall tool."""
+    """True if the model has the recall tool."""
 
     async def within(self, most: int, token_cache: TokenCache, call: str) -> str:
         """Cut by the text's own token density, then counted."""
@@ -294,8 +289,7 @@ class LongText(Struct, frozen=True):
         return self.text[: max(1, (most - overhead) // 4)]
 
     def condensed(self, limit: int, count: CountTokens, middle: str = "") -> tuple[str, str]:
-        """Beginning, middle and end, or without room for a middle the ends alone; and the middle, which is cut where it
-        is known already."""
+        """The text, without a middle if there is no room, and its middle. A given middle is cut."""
         if count(self.text) > limit and (parts := divided(self.text, limit, count)):
             around = (parts.beginning, parts.end, self._notice(parts), _RESUMED)
             room = limit - sum(count(line) + 1 for line in around)
@@ -318,7 +312,7 @@ class LongText(Struct, frozen=True):
     def _widened(
         self, parts: Division, middle: str, spare: int, limit: int, count: CountTokens
     ) -> tuple[Division, str]:
-        """Room that the middle does not need goes to the ends, and what they tell then is not told again."""
+        """Gives the middle's unused room to the ends, and removes what they now contain from the middle."""
         if spare < limit * WORTH_WIDENING:
             return parts, middle
         more = int(parts.size * (limit * END_SHARE + spare * 0.4) / max(1, count(self.text)))
@@ -333,7 +327,7 @@ class LongText(Struct, frozen=True):
 
 
 def _harmless(middle: str) -> str:
-    """No line of a middle looks like those around it."""
+    """Escapes lines that look like the frame."""
     lines = middle.splitlines()
     return "\n".join(f"> {line}" if line.lstrip().startswith("[…") or is_framelike(line) else line for line in lines)
 
@@ -343,20 +337,20 @@ _RESUMED = "[… from here on the message is as it was written …]"
 
 
 def divided(text: str, limit: int, count: CountTokens) -> Division | None:
-    """None where there is no room to tell the middle."""
+    """Returns None if there is no room for a middle."""
     if limit * (1 - 2 * END_SHARE) < SMALLEST_MIDDLE:
         return None
     return divide(text, int(len(text) * limit * END_SHARE / max(1, count(text))))
 
 
 def middle_room(most: int) -> int:
-    """What a summary of the middle may take; 0 where a model is not worth asking."""
+    """0 if asking a model is not worth it."""
     room = int((most * (1 - 2 * END_SHARE) - SMALLEST_MIDDLE) * (1 - LED_SHARE))
     return room if room >= WORTH_ASKING else 0
 
 
 def whole_text(message: Message, call: str = "") -> str:
-    """The text that an excerpt shortens: of the message, or of the result of one of its calls."""
+    """The text of a message, or of the result of one of its calls."""
     if call:
         return "".join(result.text for result in message.results if result.call_id == call)
     texts = [block.text for block in message.blocks if isinstance(block, Text | File | ToolResult)]

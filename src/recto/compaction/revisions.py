@@ -1,4 +1,4 @@
-"""Revisions: what the user changes without a model: undo, fork, pin, unpin, edit, clear, uncompact."""
+"""Revisions: changes by the user that need no model: undo, fork, pin, unpin, edit, clear, uncompact."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -32,15 +32,14 @@ Revised = tuple[Compaction, SessionChanges]
 
 
 class BlockRevision(Struct, frozen=True):
-    """What the user changes about what is sent at a head: each change appends a Compaction. Runs inside a
-    transaction."""
+    """The user's changes to what is sent at a head: each appends a Compaction. Runs inside a transaction."""
 
     store: Store
     conversation: str
     head: str | None
 
     def clear(self) -> Revised:
-        """Covers everything without a summary; nothing of it is recalled, and pins end."""
+        """Nothing covered is recalled, and pins end."""
         head = self._head("there is nothing to clear: the conversation has no message yet")
         message = self.store.tree.message(head)
         before, after = self._sizes()
@@ -123,11 +122,10 @@ class BlockRevision(Struct, frozen=True):
         return self._append(replace(block, takes_back=blocks.index(former) if former else len(blocks)))
 
     def forked(self, left: str | None) -> Compaction | None:
-        """The Compaction to append after a fork to this head from `left`, so that pins and summaries that apply to it
-        stay in force; None where nothing has to be said again.
+        """The Compaction to append after a fork to this head from `left`, to keep the pins and summaries that apply in
+        force; None if they already are.
 
-        They are those of the path that was left if it runs through here, else of the newest one that does.
-        """
+        They come from the path that was left if it runs through here, else from the newest one that does."""
         tree, head = self.store.tree, self._head("")
         end = left if left and tree.is_on(left, head) else tree.newest_compaction_below(head)
         depth, force = tree.message(head).depth, self._block
@@ -135,7 +133,7 @@ class BlockRevision(Struct, frozen=True):
         if not beyond:
             return None
         here = [block for block in beyond if self._depth(block.last) <= depth]
-        # what a clear further on ended is in force before it
+        # a Compaction that a later clear ended is still in force before it
         uncleared = [block for block in beyond if self._depth(cleared_at(block)) <= depth]
         pinned = self._up_to(depth, (*(uncleared or [force or NO_COMPACTION])[0].pinned, *beyond[0].pinned))
         base = here[0] if here else revised_block(force, "pin", "the pins of the branch that was left")
@@ -156,7 +154,7 @@ class BlockRevision(Struct, frozen=True):
         return block if _effect(block) != _effect(force or NO_COMPACTION) else None
 
     def _up_to(self, depth: int, ids: Iterable[str]) -> tuple[str, ...]:
-        """Of these messages, each once, those that are no deeper."""
+        """The messages up to this depth, each once."""
         unique = tuple(dict.fromkeys(ids))
         near = {message.id for message in self.store.tree.messages(unique) if message.depth <= depth}
         return tuple(id for id in unique if id in near)
@@ -205,7 +203,7 @@ class BlockRevision(Struct, frozen=True):
         return tuple(message.id for message in self.store.tree.messages(list(ids))) if ids else ()
 
     def _sizes(self) -> tuple[int, int]:
-        """Tokens of the last window, and of its part that does not come from the conversation."""
+        """Tokens of the last window, and of its part outside the conversation."""
         last = self.store.records.latest(self.conversation)
         sections = (self.store.records.record(last).account.sections if last else None) or ()
         fixed = sum(section.tokens for section in sections if section.name in ("system", "tools"))
@@ -218,7 +216,7 @@ class BlockRevision(Struct, frozen=True):
 
 
 def _effect(block: Compaction) -> tuple[object, ...]:
-    """What a Compaction changes about the view."""
+    """How a Compaction changes the view."""
     told = block.last, block.summary, block.ledger, block.contents
     return *told, block.lifted, block.pinned, block.excerpts, cleared_at(block)
 
@@ -233,13 +231,13 @@ def fork_to(store: Store, session: ChatSession, target: str | None) -> SessionCh
 
 
 class Revisions:
-    """Where a session goes in its conversation, and what the user changes about what is sent there. Asks no model."""
+    """Moves a session within its conversation, and makes the user's changes to what is sent there. Calls no model."""
 
     def __init__(self, store: Store, resolve: Callable[[ChatSession], Awaitable[ResolvedModel]]) -> None:
         self._store, self._resolve = store, resolve
 
     async def undo(self, session: ChatSession) -> Message:
-        """Moves the head to before the last clear or message of the user, whichever is newer, and returns that."""
+        """Returns the last clear or user message, whichever is newer, after moving the head before it."""
         return await self._store.do(session.commit, self._store, lambda: self._undo(session))
 
     def _undo(self, session: ChatSession) -> tuple[Message, SessionChanges]:
@@ -256,11 +254,11 @@ class Revisions:
         raise NotFound("there is nothing to undo: the conversation has no message yet")
 
     async def fork(self, session: ChatSession, message: str | None) -> None:
-        """The next message becomes a child of this one; None is before the first."""
+        """Makes this message the parent of the next one; None goes before the first."""
         await self._store.do(session.commit, self._store, lambda: (None, fork_to(self._store, session, message)))
 
     async def return_to(self, session: ChatSession, head: str | None) -> None:
-        """Back to where the session was before a fork that nothing came of: what applies there was said there."""
+        """Returns from a fork that came to nothing. What applies at the old place is already stored."""
 
         def step() -> tuple[None, SessionChanges]:
             self._store.tree.move(session.conversation, head)
@@ -269,22 +267,21 @@ class Revisions:
         await self._store.do(session.commit, self._store, step)
 
     async def clear(self, session: ChatSession) -> Compaction:
-        """Starts the view anew. Everything said stays in the store, in search and in show."""
+        """All messages stay in the store, in search and in show."""
         return await self._revise(session, BlockRevision.clear)
 
     async def pin(self, session: ChatSession, message: str) -> Compaction:
-        """The message is in every window from now on."""
         return await self._revise(session, lambda revision: revision.pin(message))
 
     async def unpin(self, session: ChatSession, message: str) -> Compaction:
         return await self._revise(session, lambda revision: revision.unpin(message))
 
     async def uncompact(self, session: ChatSession) -> Compaction:
-        """Takes back what the newest compaction covers; what was said since stays."""
+        """Takes back the newest compaction; later messages stay."""
         return await self._revise(session, BlockRevision.uncompact)
 
     async def edit_summary(self, session: ChatSession, text: str) -> Compaction:
-        """Replaces the summary in force; the old one stays in its own block."""
+        """The old summary stays in its own block."""
         resolved = await self._resolve(session)
         summary = clean(text)[0].strip()
         tokens = await resolved.token_cache.tokens_of(summary)
@@ -299,7 +296,7 @@ class Revisions:
         return await self._revise(session, lambda revision: revision.edit(summary, tokens))
 
     async def _revise(self, session: ChatSession, change: Callable[[BlockRevision], Revised]) -> Compaction:
-        """Reads, decides and writes in one transaction: another process may revise the same conversation."""
+        """Runs in one transaction, because other processes may revise the same conversation."""
 
         def step() -> Revised:
             return change(BlockRevision(self._store, session.conversation, session.head))

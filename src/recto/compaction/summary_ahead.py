@@ -1,8 +1,7 @@
 """SummaryAhead: a summary that was written in the background before its compaction is due.
 
-Its answer and the end of its range are stored with its request, not as a block: a compaction takes it or leaves it.
-`SummariesAhead` runs the requests, one for a conversation at a time.
-"""
+Its answer and the end of its range are stored with its request, not as a block: a compaction may use it or not.
+`SummariesAhead` runs the requests, one per conversation at a time."""
 
 import asyncio
 import logging
@@ -33,19 +32,18 @@ STOPPED = f"a summary that was being {AHEAD} was stopped: waiting for it would h
 
 
 def summary_lease(conversation: str) -> str:
-    """What a process holds while it sums up a conversation: others wait for it, or take over when it is gone."""
+    """Held while a process summarises a conversation: others wait for it, or take over when it is gone."""
     return f"summary {conversation}"
 
 
 class SummaryAhead(Struct, frozen=True):
     last: str
-    """The last message that it covers."""
     answer: SideAnswer | None
     """None if it failed."""
 
 
 def is_due_soon(planned: PlannedRequest) -> bool:
-    """Whether the next compaction comes near, so that its summary can be written ahead by a model."""
+    """True if a model should write the next compaction's summary now."""
     size, context = planned.window.total, planned.context
     is_near = 0 < context.settings.prepare_at * planned.window.limit <= size
     has_writer = context.has_summary_writer
@@ -53,13 +51,12 @@ def is_due_soon(planned: PlannedRequest) -> bool:
 
 
 def _newest(store: Store, conversation: str) -> Record | None:
-    """The record of the newest request for a summary ahead."""
     request = store.records.latest(conversation, "ahead")
     return store.records.record(request) if request else None
 
 
 def find_ahead(store: Store, conversation: str, compaction: int | None) -> SummaryAhead | None:
-    """The newest summary that was asked for ahead, if it follows the Compaction in force and was not stopped."""
+    """The newest one; None if it does not follow the Compaction in force, or was stopped."""
     record = _newest(store, conversation)
     if record is None or record.account.ahead is None or record.account.compaction != compaction:
         return None
@@ -74,15 +71,15 @@ def find_ahead(store: Store, conversation: str, compaction: int | None) -> Summa
 
 
 def find_running(store: Store, conversation: str, compaction: int | None) -> str | None:
-    """The last message that a summary covers which was asked for and has not come yet."""
+    """The last message covered by a summary ahead in progress."""
     record = _newest(store, conversation)
     is_running = record and record.account.compaction == compaction and not record.outcome.get("finish")
     return record.account.ahead if record and is_running else None
 
 
 def ahead_problem(store: Store, conversation: str, head: str | None) -> str:
-    """Why the newest summary that was written ahead cannot serve the next compaction; empty if none was written, if it
-    was stopped, or if a Compaction since has used it or tells why not."""
+    """Why the newest summary ahead cannot serve; empty if there is none, if it was stopped, or if a Compaction since
+    has used it or explained why not."""
     record = _newest(store, conversation)
     if record is None or head is None or record.outcome.get("finish") in (None, "stopped"):
         return ""
@@ -101,13 +98,12 @@ def ahead_problem(store: Store, conversation: str, head: str | None) -> str:
 
 
 def _settles(block: Compaction) -> bool:
-    """Whether a summary that was written before this block is used up, told about, or of no use any more."""
+    """True if this block has used, reported or outdated all earlier summaries ahead."""
     return bool(block.checks.get("ahead")) or block.action == "clear" or any(AHEAD in note for note in block.notes)
 
 
 async def _load_writer() -> None:
-    """Imports what writes summaries, piece by piece between turns: its patterns take a fifth of a second to compile,
-    during which the loop would do nothing else."""
+    """Piece by piece between turns: the patterns take a fifth of a second to compile, which would block the loop."""
 
     def load() -> None:
         pieces = iter_modules(import_module("recto.summary").__path__, "recto.summary.")
@@ -125,7 +121,7 @@ class SummariesAhead:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def begin(self, conversation: str, work: Coroutine[Any, Any, None]) -> None:
-        """Nobody waits for it. One that is still running for this conversation goes on instead."""
+        """Does nothing if one is still running for this conversation."""
         if conversation in self._tasks:
             work.close()
             return
@@ -150,7 +146,7 @@ class SummariesAhead:
         return self._task(conversation) is not None
 
     async def is_done(self, conversation: str, within_s: float) -> bool:
-        """Waits for the one that is running, so long at most."""
+        """Waits for the running one, for at most this long."""
         task = self._task(conversation)
         return task is None or bool((await asyncio.wait([task], timeout=within_s))[0])
 
@@ -160,7 +156,8 @@ class SummariesAhead:
             await asyncio.wait([task])
 
     def _task(self, conversation: str) -> asyncio.Task[None] | None:
-        """A task of another loop cannot be waited for; it ends with its loop."""
+        """The running task; None if it belongs to another loop: such a task cannot be awaited, and ends with its
+        loop."""
         task = self._tasks.get(conversation)
         return task if task and task.get_loop() is asyncio.get_running_loop() else None
 

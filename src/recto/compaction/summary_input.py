@@ -1,8 +1,7 @@
 """SummaryInput: everything that a cut newly covers, in the forms that a summariser needs.
 
-What was loaded for the window is at hand. Of what is older, as much is read as one compaction has time for; the next
-one reads on.
-"""
+Messages loaded for the window are at hand. Of older ones, a compaction reads as much as it has time for; the next one
+continues."""
 
 import asyncio
 import math
@@ -35,18 +34,18 @@ from recto.window.count import SUMMARY
 from recto.window.plan import Cut
 from recto.window.window import summary_entry
 
-# How many characters one compaction reads: about half a second of work. A budget of work, not of time, so that the same
-# conversation gives the same window on every machine.
+# The number of characters that one compaction reads: about half a second of work. A budget of work, not of time, so
+# that the same conversation gives the same window on every machine.
 MOST_READ = 100_000
-# A first summary also reads the beginning, which has the task and its conditions, and places all over the rest, so that
-# it tells something of every period. The newest messages get what is left: the chat goes on from them.
+# A first summary also reads the beginning, which has the task and its conditions, and places all over the rest, to
+# cover every period. The newest messages get what is left: the chat continues from them.
 OLDEST_SHARE, SPREAD_SHARE, PLACES = 1 / 6, 1 / 3, 8
-# At least this share is for messages that are not loaded, so that all are read in the end.
+# At least this share is for messages that are not loaded, so that all are read eventually.
 UNLOADED_SHARE = 1 / 4
 PAGE = 64
-# Of one message, how many characters a summariser is given at most, and how many are read where sentences are chosen.
+# The most characters of one message that a summariser gets, and the most that are read for choosing sentences.
 MOST_OF_ONE, MOST_CHOSEN_FROM = 500_000, 120_000
-# The topic is that of so many messages before the current one, and of so many characters of each.
+# The topic comes from the latest messages before the current one: how many, and how many characters of each.
 LATEST, MOST_ASKED = 6, 2000
 _DATE_SIGNS = "0123456789–-"
 
@@ -64,8 +63,8 @@ class UnreadMessages(Struct):
         return sum(each.length for each in self.ranges)
 
     async def read(self, characters: int, *, spread: bool) -> list[Message]:
-        """About so many characters of them in order of time: the newest, and with `spread` the oldest and places in
-        between. `ranges` keeps the rest."""
+        """Reads about this many characters: the newest, and with `spread` the oldest and places in between. `ranges`
+        keeps the rest."""
         self._found = {}
         left = characters
         if spread and self.ranges:
@@ -85,7 +84,7 @@ class UnreadMessages(Struct):
         return self.ranges[-1].last
 
     async def _forward(self, number: int, characters: int) -> int:
-        """Reads on from a number to the end of its range; returns how many characters were read."""
+        """Reads to the end of the number's range; returns how many characters were read."""
         used, last = 0, next((each.last for each in self.ranges if each.first <= number <= each.last), 0)
         while used < characters and number <= last:
             page = MessageRange(number, min(number + PAGE - 1, last))
@@ -99,7 +98,7 @@ class UnreadMessages(Struct):
             characters -= await self._take(MessageRange(max(first, last - PAGE + 1), last), characters, newest=True)
 
     async def _take(self, page: MessageRange, characters: int, *, newest: bool = False) -> int:
-        """Reads whole messages of a page until these characters are used up; returns how many were read."""
+        """Reads whole messages of a page; returns how many characters were read."""
         found = await self.store.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
         messages = [_in_part(message) for message in found]
         used, taken = 0, []
@@ -118,13 +117,13 @@ class UnreadMessages(Struct):
 @dataclass(slots=True)
 class SummaryInput:
     token_cache: TokenCache
-    """Of the conversation's own model."""
+    """The cache of the conversation's own model."""
     before: FormerSummary
     """The previous summary and its ledger."""
     messages: tuple[Message, ...]
-    """The covered messages that are loaded, oldest first; after `read`, all that were read."""
+    """The loaded messages, oldest first; after `read`, all that were read."""
     unread: UnreadMessages
-    """All others that no summary has read; after `read`, what the next compaction reads."""
+    """Messages that no summary has read; after `read`, those left for the next compaction."""
     told_up_to: int
     """The number of the last message that the previous Compaction covers."""
     entries: tuple[Counted, ...] | None
@@ -132,32 +131,32 @@ class SummaryInput:
     tokens: int
     """Its tokens in the window."""
     covered: int
-    """How many messages there are to read: the newly covered ones, and those that no summary has read."""
+    """The number of messages to read: the newly covered ones, and those no summary has read."""
     archived: int
-    """How many messages are archived after the cut."""
+    """The number of messages archived after the cut."""
     answering: int = 0
-    """The number of the message that is answered, if it is before some that are covered: it stays in the window as it
-    is, and the entries hold it."""
+    """The number of the message that is answered, if covered messages follow it: the window and the entries have it
+    verbatim."""
     work_before: str = ""
-    """The whole work log so far, where the previous summary has a part of it."""
+    """The whole log, if the previous summary has only a part of it."""
     beside: tuple[str, ...] = ()
-    """What else a summary may draw on: instructions, messages that are still sent."""
+    """Other text that a summary may draw on: instructions, messages that are still sent."""
     set_aside: tuple[str, ...] = ()
-    """What earlier Compactions of the path set aside."""
+    """Text set aside by earlier Compactions of the path."""
     contents: tuple[str, ...] = ()
-    """Its topics, as the previous Compaction lists them."""
+    """The topics that the previous Compaction lists."""
     topic: Topic = field(default_factory=dict)
-    """Of the latest messages."""
+    """The topic of the latest messages."""
     seen: int = 0
-    """How many messages were given to a summariser."""
+    """The number of messages that a summariser got."""
     density: float = field(init=False)
-    """Tokens for each character of the covered part and the previous summary."""
+    """Tokens per character."""
     _facts: CoveredMessages | None = None
     _extraction: Extraction | None = None
     _work: tuple[int, WorkLog | None] | None = None
-    """The work log after so many messages."""
+    """The work log, with the number of messages it was made from."""
     _late: frozenset[int] = frozenset()
-    """The numbers of messages that are older than the previous summary, and read only now."""
+    """Messages older than the previous summary that are read only now, by number."""
 
     def __post_init__(self) -> None:
         former = sum(len(text) + 1 for text in (self.before.summary, *self.before.ledger) if text)
@@ -169,14 +168,13 @@ class SummaryInput:
         return self.before.summary
 
     async def gathered(self) -> CoveredMessages:
-        """The messages read so far, as evidence."""
         if self._facts is None:
             self._facts = CoveredMessages()
             await asyncio.to_thread(self._facts.add, self.messages)
         return self._facts
 
     async def read(self, most: int) -> None:
-        """Reads messages that are not loaded, about `most` characters together with those that are."""
+        """Reads about `most` characters, including the loaded messages."""
         if self.seen:
             return
         if self._facts is None:
@@ -191,7 +189,7 @@ class SummaryInput:
             await asyncio.to_thread(self._facts.add, found)
 
     def _let_go(self, most: int) -> None:
-        """Where even the loaded messages are too many, only the newest are at hand; the others count as not loaded."""
+        """Keeps only the newest loaded messages; the others count as not loaded."""
         if self.size <= most:
             return
         kept, size = len(self.messages), 0
@@ -204,7 +202,7 @@ class SummaryInput:
 
     @property
     def size(self) -> int:
-        """Characters of the messages."""
+        """The number of characters."""
         return sum(len(transcribe(message)) for message in self.messages)
 
     @property
@@ -214,7 +212,7 @@ class SummaryInput:
 
     @property
     def texts(self) -> list[str]:
-        """Everything as a transcript, oldest first; it says where messages are missing."""
+        """A transcript, oldest first, with gaps marked."""
         gaps = {each.first: each.length for each in self.unread.ranges}
         found = ["Older messages, which the earlier summary leaves out:"] if self._late else []
         day = None
@@ -230,7 +228,7 @@ class SummaryInput:
     async def extract(self, most: int, keep: str = "") -> str:
         if self._extraction is None:
             log, told = self.work_log, split_returned(split_work_log(self.former)[1])[0]
-            # beside chosen sentences there is no ledger
+            # there is no ledger with chosen sentences
             former = "\n".join(filter(None, (told, *(each.spoken for each in ledger_items(self.before.ledger)))))
             self._extraction = Extraction(self._said(has_log=log is not None), self.count, former, log, keep)
         return await asyncio.to_thread(self._extraction.within, most)
@@ -239,7 +237,7 @@ class SummaryInput:
         return truncate(self._said(has_log=False), most, self.count, split_returned(self.former)[0])
 
     async def returning(self, most: int) -> list[KeyStatement]:
-        """What was set aside and bears on the latest messages, within `most` tokens."""
+        """Items set aside that bear on the latest messages, within `most` tokens."""
         if not self.set_aside:
             return []
         current = (await self.gathered()).since(self.before.statements)
@@ -247,12 +245,12 @@ class SummaryInput:
 
     @property
     def days(self) -> tuple[str, str]:
-        """When the first and the last of the messages were said; empty where that is not known."""
+        """The days of the first and the last message; empty if unknown."""
         days = [str(day) for message in self.messages if (day := day_of(message.time))]
         return (days[0], days[-1]) if days else ("", "")
 
     def dates_meant(self) -> str:
-        """The dates that a summary may give for "tomorrow" and the like, and those of the messages themselves."""
+        """The dates for "tomorrow" and the like, and those of the messages themselves."""
         found: set[str] = set()
         for message in self.messages:
             day = day_of(message.time)
@@ -264,7 +262,7 @@ class SummaryInput:
 
     @property
     def work_log(self) -> WorkLog | None:
-        """What an agent was asked and did, where tools were used; it goes on from the former one."""
+        """If tools were used; it continues the former log."""
         if self._work is None or self._work[0] != len(self.messages):
             told = [message for message in self.messages if message.said not in self._late]
             late = [message for message in self.messages if message.said in self._late]
@@ -278,12 +276,12 @@ class SummaryInput:
         return [replace(message, text=sampled(message.text)) for message in said]
 
     def count(self, text: str) -> int:
-        """An estimate by the token density of the covered part: exact counting may need a server and comes later."""
+        """Estimates by token density: exact counting may need a server and comes later."""
         return math.ceil(len(text) * self.density)
 
 
 def sampled(text: str, most: int = MOST_CHOSEN_FROM) -> str:
-    """As much of a text as there is time to read: all, or places all over it."""
+    """Samples from all over a text that takes too long to read."""
     if len(text) <= most:
         return text
     share = most // PLACES
@@ -292,7 +290,7 @@ def sampled(text: str, most: int = MOST_CHOSEN_FROM) -> str:
 
 
 def _in_part(message: Message) -> Message:
-    """A message without most of its longest texts: their length alone must not decide how long a compaction takes."""
+    """Cuts the longest texts: their length alone must not decide how long a compaction takes."""
     if not any(len(getattr(block, "text", "")) > MOST_OF_ONE for block in message.blocks):
         return message
     blocks = tuple(
@@ -305,7 +303,7 @@ def _in_part(message: Message) -> Message:
 def summary_input(
     planned: PlannedRequest, cut: Cut, unread: UnreadMessages, instructions: str, set_aside: tuple[str, ...] = ()
 ) -> SummaryInput:
-    """What a cut newly covers. `instructions`: what the summariser has read besides the conversation."""
+    """`instructions`: other text that the summariser has read."""
     loaded, view = planned.loaded, planned.loaded.view
     covered, stays = view.split(cut.last)
     sent, untold = unsummarized(view, cut), view.compaction.unsummarized if view.compaction else ()
@@ -332,26 +330,26 @@ def summary_input(
 
 
 def _topic(planned: PlannedRequest, cut: Cut) -> Topic:
-    """What the message that is answered and the latest ones before it are about."""
+    """The topic of the current user message and the latest ones before it."""
     current, (covered, stays) = planned.current.message, planned.loaded.view.split(cut.last)
     latest = [message for message in (*covered, *stays) if message.id != current.id and message.role != "tool"]
     return find_topic(current.text[:MOST_ASKED], [message.text[:MOST_ASKED] for message in latest[-LATEST:]])
 
 
 def unsummarized(view: View, cut: Cut) -> tuple[str, ...]:
-    """The lifted messages that no summary tells: the one that is answered, and those that once were."""
+    """The lifted messages that no summary includes: the one that is answered, and those that once were."""
     before = view.compaction.unsummarized if view.compaction else ()
     newly = {message.id for message in view.split(cut.last)[0]} & {view.current}
     return tuple(id for id in cut.lifted if id in before or id in newly)
 
 
 def instructions_text(preamble: Preamble) -> str:
-    """What the summariser has read besides the conversation: a summary may draw on it."""
+    """A summary may draw on them, since the summariser reads them too."""
     return "\n".join([*(tool.text for tool, _ in preamble.tools), preamble.instructed.text]).replace("\\n", " ")
 
 
 def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
-    """What earlier summaries could not read in time, and what is newly covered but not loaded."""
+    """Messages that earlier summaries could not read in time, and those newly covered but not loaded."""
     before, tail = loaded.view.compaction, loaded.view.tail
     ranges = before.unread if before else ()
     if loaded.view.older and tail and loaded.covered_before < tail[0].said - 1:
@@ -360,7 +358,7 @@ def unread_ranges(loaded: LoadedView) -> tuple[MessageRange, ...]:
 
 
 def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counted, ...]:
-    """The covered part as earlier requests of this conversation sent it, so that the provider's cache serves it."""
+    """The covered part as earlier requests sent it, so that the provider's cache serves it."""
     loaded, current = planned.loaded, planned.current
     entries = [*loaded.ahead, *([current.counted] if loaded.view.current_is_lifted else ())]
     for message in covered:
@@ -370,7 +368,7 @@ def _prefix(planned: PlannedRequest, covered: Sequence[Message]) -> tuple[Counte
 
 
 def _recalls(message: Message) -> bool:
-    """Whether it holds recalled messages, which are not summarised again: a transcript leaves them out."""
+    """Transcripts leave recalled messages out, since they are already summarised."""
     return any(result.name == RECALL for result in message.results)
 
 
@@ -389,7 +387,7 @@ async def as_sent(
 async def fitting_ledger(
     token_cache: TokenCache, text: str, lines: Sequence[str], archived: int, most: int
 ) -> tuple[str, ...]:
-    """As many of the latest ledger lines as fit beside a given summary."""
+    """As many of the latest lines as fit beside a given summary."""
     kept = list(lines)
     while kept and await as_sent(token_cache, text, archived, kept) > most:
         del kept[: max(1, len(kept) // 4)]

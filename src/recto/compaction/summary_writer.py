@@ -1,8 +1,7 @@
-"""SummaryWriter: the ladder of summarisers: the model, the model again, chosen sentences, beginnings of messages.
+"""SummaryWriter: tries summarisers in order: the model, the model again, chosen sentences, beginnings of messages.
 
-The result always fits its room and says who wrote it. It is checked against what it covers: unsupported facts are
-marked, lost facts go into the ledger. A check that fails never ends the chat.
-"""
+The result always fits its room and names its author. It is checked against what it covers: unsupported facts are
+marked, lost facts go into the ledger. A failed check never ends the chat."""
 
 import asyncio
 import logging
@@ -50,37 +49,37 @@ SLACK = 0.97
 # The share that is used after the provider has counted more than we did.
 TIGHT = 0.6
 SMALLEST_ROOM = 64
-# Characters of a token in texts that people write, at most, and about how many a slice has.
+# The most characters per token in texts that people write, and about how many a slice has.
 MANY_CHARACTERS, CHARACTERS_PER_TOKEN = 8, 2
 # If one compaction needs more calls than this, sentences are chosen without a model instead.
 MOST_SLICES = 40
 LEAST_WANTED = 16
-# Where sentences use less of the room than this, more are chosen, in so many tries.
+# If sentences use less than this share of the room, more are chosen, in at most this many tries.
 USED, MOST_TRIES = 0.98, 8
-# Where the longest answer has no room after the conversation's own prefix, one of so much of its length is asked for.
+# If the longest answer has no room after the conversation's own prefix, one of this share of its length is requested.
 SHORTER = 0.7
 # Below this many tokens the summary may use all of the room; the ledger gets what is left.
 WORTH_DIVIDING = 160
-# What a ledger may take beside a model's summary: so much of the room, and of the summary's own tokens; beside a work
-# log, which lists many facts, less. A short summary may still have one or two statements.
+# The ledger's limits beside a model's summary: its share of the room, and of the summary's own tokens; less beside a
+# work log, which lists many facts. A short summary may still have one or two statements.
 LEDGER_SHARE, OF_SUMMARY, LEAST_SHARE, LEAST_LEDGER, A_FEW = 0.2, 1 / 3, 0.25, 12, 48
 # How close the next try for a ledger aims, and how many tries there are.
 CLOSE, LEDGER_TRIES = 0.95, 4
-# A work log's share of the room beside a model's summary, and the most for files and commands that have no place in
-# it. It gets more where the model's summary leaves it, and less where that is too long.
+# A work log's share of the room beside a model's summary, and the most for files and commands that have no place in it.
+# It gets more if the model's summary leaves room, and less if that is too long.
 LOG_SHARE, MAX_LOG_SHARE = 0.35, 0.5
 LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
-# The shares of what was set aside and returns, and of the contents; about how many tokens a line of these takes.
+# The shares of returned text and of the contents; about how many tokens a line of the contents takes.
 RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.1, 16
 COVERS_LITTLE = 0.25
-# A summary is checked for the most needed statements that take so much of its room. One that tells too little of them
-# keeps so much of it.
+# A summary is checked for the most needed statements, up to this share of its room. A summary with too few of them is
+# cut to the second share.
 CHECKED_SHARE, POOR_SHARE = 0.5, 0.5
 SHORTENED = "the end of the summary was left out: with its marks it was too long"
 
 
 class NoSummary(Exception):
-    """An answer is not worth keeping; the message says why."""
+    """An answer that is not worth keeping; the message says why."""
 
 
 class SummaryWriter(Struct):
@@ -88,14 +87,14 @@ class SummaryWriter(Struct):
     session: ChatSession
     source: SummaryInput
     writers: Sequence[TurnContext]
-    """The models to ask, in order; empty if no model can summarise."""
+    """Models to ask, in order; empty if no model can summarise."""
     most: int
     """The room of summary and ledger as they are sent, in tokens."""
     wanted: SummaryOptions
     message: str | None = None
     timeout_s: float = 300.0
     ready: SideAnswer | None = None
-    """An answer that was asked for ahead, for the same messages."""
+    """An answer requested ahead, for the same messages."""
     notes: list[str] = field(default_factory=list)
     """Problems, for the user."""
     _parts: dict[str, SideAnswer] = field(default_factory=dict)
@@ -103,19 +102,20 @@ class SummaryWriter(Struct):
     _overflowed: bool = False
     _made_of: int = 1
     _ledger_room: int = 0
-    """What a model's summary should leave to the ledger."""
+    """Room that a model's summary should leave to the ledger."""
     _log: str = ""
-    """The work log that stands before a model's summary."""
+    """The work log that precedes a model's summary."""
     _returned: list[KeyStatement] = field(default_factory=list)
     _for_contents: int = 0
     """Room for the contents, in tokens."""
     _poor: tuple[Checked, SideAnswer] | None = None
-    """An answer that tells too little; another is asked for once."""
+    """An answer with too few statements; another is requested once."""
     _is_poor: bool = False
-    """The summary tells fewer than half of what it was checked for: the ledger may take all the room that is left."""
+    """True if the summary has fewer than half of the statements it was checked for: the ledger may take all the
+    remaining room."""
 
     async def run(self, emit: Emit) -> WrittenSummary:
-        """Tells each request, and work that takes long."""
+        """Writes the summary; reports each request, and work that takes long."""
         try:
             written = await self._write(emit)
             if written.text and (written.set_aside or self.source.set_aside):
@@ -157,7 +157,7 @@ class SummaryWriter(Struct):
         self.wanted = replace(self.wanted, tokens=max(LEAST_WANTED, room), days=days, has_log=has_log)
 
     async def _shown(self, work: Coroutine[Any, Any, T], emit: Emit) -> T:
-        """Does the work, and says how far it is whenever it has taken half a second more."""
+        """Reports progress about every half second."""
         task = asyncio.create_task(work)
         try:
             while not (await asyncio.wait([task], timeout=PATIENCE_S))[0]:
@@ -187,7 +187,7 @@ class SummaryWriter(Struct):
         return answer
 
     async def _riding(self, writer: TurnContext, *, has_current: bool = False) -> tuple[SideCall | None, str]:
-        """The question that follows the conversation's own prefix, with the longest prompt that fits."""
+        """The question after the conversation's own prefix, with the longest prompt that fits."""
         source, because = self.source, "sums up the beginning of the conversation, on its own prefix"
         if source.entries is None or source.token_cache is not writer.token_cache:
             return None, ""
@@ -202,10 +202,10 @@ class SummaryWriter(Struct):
         return None, ""
 
     async def write_ahead(self, last: str, compaction: int | None) -> None:
-        """Asks for the summary on the conversation's own prefix, where that is possible. The answer stays with its
-        request until a compaction takes it."""
+        """Requests the summary on the conversation's own prefix, if possible. The answer stays with its request until a
+        compaction takes it."""
         source, writer = self.source, self.writers[0] if self.writers else None
-        # asked after every turn: what `_open` does takes a while
+        # this runs after every turn, and `_open` takes a while
         if writer is None or source.entries is None or source.token_cache is not writer.token_cache:
             return
         await self._open()
@@ -215,8 +215,7 @@ class SummaryWriter(Struct):
             await call_model(ahead, self.store, self.session, None, self.timeout_s, purpose="ahead")
 
     async def _by_slices(self, writer: TurnContext, emit: Emit, *, shorter: bool) -> SideAnswer:
-        """Summarises a transcript of everything covered in as many calls as the model's window needs, and merges the
-        parts level by level."""
+        """Uses as many calls as the model's window needs, and merges the parts level by level."""
         instructions = Instructions(SUMMARIZER_INSTRUCTIONS)
         slices = _Slices(
             writer,
@@ -238,7 +237,7 @@ class SummaryWriter(Struct):
                 raise NoSummary("its window is too small to merge two summaries")
 
     async def _read(self, slices: "_Slices", texts: Sequence[str], asked: str, emit: Emit) -> list[SideAnswer]:
-        """A summary of every text; one that an earlier attempt has summarised is not sent again."""
+        """Texts that an earlier attempt has summarised are not sent again."""
         for place, text in enumerate(texts, 1):
             if text not in self._parts:
                 because = f"sums up part {place} of {len(texts)}, as a transcript"
@@ -276,8 +275,8 @@ class SummaryWriter(Struct):
         return SummaryRequested(question.tokens, question.context.budget.limit, question.context.model.name, part, of)
 
     async def _better(self, answer: SideAnswer) -> SideAnswer:
-        """This answer, or the one before it if that tells more. Where both tell too little, the first is asked for
-        again with what it leaves out."""
+        """This answer or the previous one. If the first has too few statements, another with the missing ones is
+        requested."""
         checked = await self._figures(answer.text)
         if checked.is_poor and not self._poor:
             self._poor, self._was_ahead = (checked, answer), False
@@ -294,19 +293,19 @@ class SummaryWriter(Struct):
         return answer
 
     async def _figures(self, text: str) -> Checked:
-        """Which of the most needed statements with figures a model's summary tells."""
+        """Checks a model's summary for the most needed statements with figures."""
         covered, former = await self.source.gathered(), self.source.before.statements
         room = int((self.most - self._for_contents) * CHECKED_SHARE)
         try:
             return await asyncio.to_thread(lambda: check_figures(text, covered.since(former), room, self.source.count))
-        except Exception:  # `_checked` meets it again, and tells the user
+        except Exception:  # `_checked` will fail too, and reports it to the user
             log.exception("the statements of a summary could not be compared")
             return Checked([], [])
 
     # -- its text
 
     async def _by_model(self, answer: SideAnswer) -> WrittenSummary:
-        # what a model repeats of the frame of the former summary
+        # a model may repeat the frame of the former summary
         lines = [line for line in answer.text.strip().splitlines() if line not in (RETURNED, *self.source.contents)]
         text = without_work_log("\n".join(lines))
         if not (text or self._log):
@@ -322,7 +321,7 @@ class SummaryWriter(Struct):
         return replace(self._written(text, "model"), made=answer.made)
 
     async def _without_model(self) -> WrittenSummary:
-        """The lower rungs: neither can fail, and both fit."""
+        """The last resorts: neither can fail, and both fit."""
         source, extract = self.source, partial(self.source.extract, keep=self.wanted.keep)
         await source.read(MOST_READ)
         text, made_by = await self._longest(extract), "extractive"
@@ -331,7 +330,7 @@ class SummaryWriter(Struct):
         return await self._checked(self._written(text, made_by if text else "discard"))
 
     async def _longest(self, make: Callable[[int], Awaitable[str]]) -> str:
-        """The longest result of `make` that fits, among a few tries with more or less room."""
+        """Tries `make` a few times with more or less room."""
         most, best = self.most, ""
         aim = most - self._beside
         for _ in range(MOST_TRIES):
@@ -366,7 +365,7 @@ class SummaryWriter(Struct):
         return await as_sent(self.source.token_cache, text, self.source.archived, lines, contents)
 
     async def _whole_size(self, text: str) -> int:
-        """With what was set aside and returns, and the room for contents."""
+        """The size with returned text and the room for contents."""
         return await self._sent_size(with_returned(text, self._returned)) + self._for_contents
 
     # -- what was set aside
@@ -377,7 +376,7 @@ class SummaryWriter(Struct):
         if self.most < WORTH_DIVIDING or not source.former:
             return
         self._returned = await source.returning(min(most, int(self.most * RETURNED_SHARE)))
-        # what covers little makes no room for more contents at the expense of what the former summary told
+        # a small range makes no room for more contents at the expense of the former summary
         more = CONTENTS_LINE if source.size * source.density > self.most * COVERS_LITTLE else 0
         if source.set_aside and (more or source.contents):
             lines = source.count("\n".join((CONTENTS_BEGIN, *source.contents)))
@@ -385,11 +384,11 @@ class SummaryWriter(Struct):
 
     @property
     def _beside(self) -> int:
-        """Tokens of what returns and of the contents."""
+        """Tokens of returned text and of the contents."""
         return self.source.count(with_returned("", self._returned)) + self._for_contents
 
     async def _contents(self, written: WrittenSummary) -> tuple[str, ...]:
-        """The topics of all that is set aside, in what room is left for them."""
+        """The topics of all that is set aside."""
         source = self.source
         aside = written.set_aside if source.contents else (*source.set_aside, *written.set_aside)
         limit = int(self.most * CONTENTS_SHARE)
@@ -436,8 +435,8 @@ class SummaryWriter(Struct):
         return replace(written, text=found.text, ledger=lines, places=found.places, checks=checks, set_aside=aside)
 
     async def _compared(self, text: str, *, is_trusted: bool) -> VerifiedSummary:
-        """Original sentences are trusted: only the conversation's own messages contain them. The words of the user's
-        wish count as said, and the work log is made of what was said and done."""
+        """Original sentences are trusted: only the conversation's own messages contain them. The user's request counts
+        as said, and the work log is made of what was said and done."""
         covered, beside = await self.source.gathered(), (self.wanted.keep, self._log, *self.source.beside)
         if not is_trusted:
             beside = (*beside, await asyncio.to_thread(self.source.dates_meant))
@@ -446,8 +445,8 @@ class SummaryWriter(Struct):
         return await asyncio.to_thread(verify_summary, text, covered, former, beside, mark=not is_trusted)
 
     def _thinned(self, found: VerifiedSummary, most: int) -> str:
-        """The summary without sentences that tell no statement, the last first, until half of the room is free for
-        what it does not tell. The work log before it and what returns behind it stay."""
+        """Removes sentences that contain no statement, from the last on, until half of the room is free for missing
+        statements. The work log before and returned text after stay."""
         written, returned, behind = found.text.partition(RETURNED)
         begins = len(written) - len(split_work_log(written)[1]) if self._log else 0
         room = most - self.source.count(written[:begins])
@@ -481,16 +480,16 @@ class _Slices(Struct, frozen=True):
     writer: TurnContext
     preamble: Preamble
     tokens: int
-    """Of its answers."""
+    """The length of its answers."""
     share: float
-    """Of its room, that is used."""
+    """Share of its room that is used."""
 
     async def question(self, text: str, because: str) -> SideCall:
         asked = (await count_texts(self.writer, [text]))[0]
         return SideCall(self.writer, self.preamble, (), asked, because, self.tokens)
 
     async def runs(self, texts: Sequence[str], order: str) -> list[str]:
-        """The texts joined into parts; none when the prompt leaves no room."""
+        """Joins texts into parts; none if the prompt leaves no room."""
         empty = await self.question(order, "")
         room = self.writer.budget.limit - empty.tokens - (empty.parameters.max_tokens or 0)
         room = int(room * self.share) - 16
@@ -501,8 +500,8 @@ class _Slices(Struct, frozen=True):
         return ["\n".join(run) for run in group_by_size(fitting, tokens, room)]
 
     async def _fitting(self, text: str, room: int) -> list[str]:
-        """The text, halved until each part fits. What is surely too long is not counted: to count a text at every
-        step would take longer than to read it."""
+        """Halves the text until each part fits. Parts that are clearly too long are not counted: counting at every step
+        would take longer than reading."""
         may_fit = len(text) <= MANY_CHARACTERS * room
         if len(text) < 2 or (may_fit and (await count_texts(self.writer, [text]))[0].count.tokens < room):
             return [text]
@@ -515,13 +514,13 @@ def _how_much(checked: Checked) -> str:
 
 
 def without_work_log(text: str) -> str:
-    """A log is read off what was done, never taken from an answer."""
+    """The log is made from actions, never taken from an answer."""
     while (stripped := text.strip()).startswith(WORK_LOG_BEGINS):
         text = split_work_log(stripped)[1]
     return stripped
 
 
 def _without_last(text: str) -> str:
-    """Without its last sentence; of a single one, its beginning."""
+    """The text without its last sentence; a single sentence is cut."""
     found = segments(text)
     return text[: found[-1].start].rstrip(" \n\t-*#>") if len(found) > 1 else cut_to_fit(text, len(text) * 9 // 10, len)

@@ -1,1 +1,1 @@
-"""What comes back from the archive: the index of all messages, recalled messages, the recall tool. Knows turn/."""
+"""Retrieval from the archive: the index of all messages, recalled messages, the recall tool. Knows turn/."""

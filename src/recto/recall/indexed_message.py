@@ -15,15 +15,15 @@ TALK, TOOLS = 0, 1
 """Channels: tool results do not come between a question and its answer."""
 # No reply takes that long: its process must have died.
 GIVEN_UP = timedelta(hours=1)
-# How many messages are indexed at once; in the background more, since each batch is a commit with its own cost. Of a
-# history that is far behind still more, as far as their texts are short.
+# How many messages are indexed in a batch. In the background more, since each batch is a commit with its own cost; for
+# a long backlog of short texts more still.
 BATCH, BACKGROUND_BATCH = 64, 256
 FAR_BEHIND, BEHIND_BATCH, BULK_BATCH, BULK_CHARS = 10_000, 1024, 4096, 4_000_000
 _SPEAKER = re.compile(r"([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 
 
 def is_settled(message: Message) -> bool:
-    """Whether nothing more will come: it is finished, or its process was stopped long ago."""
+    """True if the message is complete, or its process was stopped long ago."""
     if message.status != "unfinished":
         return True
     try:
@@ -33,8 +33,7 @@ def is_settled(message: Message) -> bool:
 
 
 def searchable_text(message: Message) -> str:
-    """Text, files, tool calls and tool results. What the `recall` tool returned is left out: it is found in its own
-    message."""
+    """Output of the `recall` tool is left out: it is found in its own message."""
     blocks = message.blocks
     if len(blocks) == 1 and isinstance(blocks[0], Text):  # as most are: a turn asks for hundreds
         return blocks[0].text
@@ -74,15 +73,13 @@ def _local(created: str) -> str:
 
 
 class IndexStatus(Struct, frozen=True):
-    """How complete the index is."""
-
     messages: int
     indexed: int
     vectors: int
     waiting: int
-    """Passages without a vector yet."""
+    """Passages without a vector."""
     embedder: str | None
     why: str = ""
     """Why there is no embedder, or what went wrong with it."""
     renewed: str = ""
-    """Why the index had to be built again; empty if it had not."""
+    """Why the index had to be rebuilt; empty if it was not."""

@@ -1,4 +1,4 @@
-"""MessageIndex: all messages as they are searched: indexed as they come, found on a path or everywhere."""
+"""MessageIndex: indexes messages as they come, and searches them on a path or everywhere."""
 
 import logging
 import threading
@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 
 _NUMBERS = json.Decoder(list[int])
 
-# How many passages a search looks at, at least: one long message may hold the word in many of them.
+# The least number of passages that a search reads: one long message may hold the word in many of them.
 PASSAGES = 400
-# New messages are indexed when no turn has begun or ended for so long.
+# New messages are indexed once no turn has begun or ended for this long.
 QUIET_S = 0.2
 # How long closing waits for a batch of vectors; a slower one is made again later.
 LET_GO_S = 1.0
@@ -48,20 +48,18 @@ AS_ASKED = "the search index is made anew, as you asked"
 
 
 class WaitPolicy(Struct, frozen=True):
-    """How long a search may wait for the index: messages to index first, seconds for another thread that indexes."""
+    """How long a search may wait: messages to index first, seconds for another thread that indexes."""
 
     messages: int
     seconds: float
 
 
-BEING_MADE = "the search index is being made"
-# A turn waits only where messages were archived right after they came; a user who searches waits a moment.
+BEING_MADE = "the search index is being built"
+# A turn waits only if messages were archived right after they came; a user who searches waits a moment.
 WAIT_IN_TURN, WAIT_FOR_USER = WaitPolicy(2 * BATCH, 0.003), WaitPolicy(8 * BATCH, 1.0)
 
 
 class IndexScope(Struct, frozen=True):
-    """The part of a path that may be recalled."""
-
     home: str
     trail: Trail
     first: int
@@ -69,11 +67,11 @@ class IndexScope(Struct, frozen=True):
     number: int
     """The number of the last message in the store."""
     condensed: frozenset[int] = frozenset()
-    """Where messages are that the window holds as excerpts."""
+    """Positions of messages with an excerpt in the window."""
 
     @property
     def stretch(self) -> tuple[int, int, int] | None:
-        """The branch and its first and last position, where the path never branches, as most do."""
+        """The branch and its first and last position, if the path never branches, as is usual."""
         branches = self.trail.branches
         return (branches[0][0], self.first, self.last) if len(branches) == 1 and not self.condensed else None
 
@@ -85,8 +83,6 @@ class IndexScope(Struct, frozen=True):
 
 
 class MessageHit(Struct, frozen=True):
-    """A message that was found, with the passage that matched."""
-
     hit: Hit
     message: Message
     home: str
@@ -104,7 +100,6 @@ class MessageIndex:
         self._index, self._finder = self._lookup.keywords, self._lookup.finder
         self._checked = False
         self._trouble = ""
-        """What went wrong in the background."""
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
@@ -123,11 +118,10 @@ class MessageIndex:
         patience: WaitPolicy = WAIT_IN_TURN,
         choose: HitChoice = list,
     ) -> tuple[list[MessageHit], str]:
-        """Messages within a scope that match a text, the best first, and a note on what limits the result.
+        """Messages that match, best first, and a note on what limits the result.
 
-        `until` is the depth of the last message before the one that asks, which may be indexed already. Only the
-        hits that `choose` takes are read.
-        """
+        `until` is the depth of the last message before the one that asks, which may be indexed already. Only the hits
+        that `choose` takes are read."""
         stretch = scope.stretch
         accepts = scope.holds if stretch is None else None
         query = Query(text, scope.home, accepts=accepts, stretch=stretch, until=until, limit=most)
@@ -135,15 +129,13 @@ class MessageIndex:
         return self.read(hits), note
 
     def prepare(self, text: str, home: str) -> None:
-        """A recall of this text is about to come."""
         self._lookup.open()
         self._finder.prepare(Query(text, home))
 
     def search(
         self, text: str, *, home: str | None = None, homes: Collection[str] | None = None, only: Filter, most: int
     ) -> tuple[list[Hit], str]:
-        """The best passage of each matching message in all conversations, or in some, archived parts and branches
-        included."""
+        """The best passage of each matching message, also in archived parts and branches."""
         accepts = None
         if homes is not None:
             partitions = {self._index.partition(each) for each in homes}
@@ -169,8 +161,8 @@ class MessageIndex:
         return self._index.file.run(find)
 
     def _prepare_index(self, patience: WaitPolicy, needed: int | None = None) -> str:
-        """Indexes a few missing messages at once, leaves more to the background, and notes what is missing. `needed`
-        is the number of the last message that can be found: later ones are in the window."""
+        """Indexes a few missing messages immediately, leaves more to the background, and notes what is missing.
+        `needed` is the number of the last message that can be found: later ones are in the window."""
         self._lookup.open()
         if needed is not None and self._has(needed):
             return self._amiss
@@ -178,14 +170,14 @@ class MessageIndex:
         if 0 < left <= patience.messages or (left == 0 and self._growing()):
             left = self._feed(patience.messages, patience.seconds)
         if left > 0 and patience is WAIT_IN_TURN:
-            return BEING_MADE  # indexing begins when the request has left
+            return BEING_MADE  # indexing begins when the request has been sent
         if left > 0:
             self.wake()
             return f"{BEING_MADE}: {left} messages are not in it yet"
         return self._amiss
 
     def _has(self, number: int) -> bool:
-        """Whether everything up to this message is indexed."""
+        """True if everything up to this message is indexed."""
         done = self._index.parsed_mark("messages", int, 0)
         return done >= number and (self._checked or self._done(self._store.tree.newest_number()) == done)
 
@@ -194,7 +186,6 @@ class MessageIndex:
         return self._trouble or self._lookup.problem
 
     def read(self, hits: Sequence[Hit]) -> list[MessageHit]:
-        """The messages of hits, in their order."""
         numbers = dict.fromkeys(hit.passage.item for hit in hits)
         missing = [each for each in numbers if each not in self._kept]
         found = self._store.tree.by_number(missing) if missing else {}
@@ -205,7 +196,7 @@ class MessageIndex:
 
     @contextmanager
     def keeping_messages(self) -> Iterator[None]:
-        """Reads each message once, for many searches on one conversation that nothing is deleted from meanwhile."""
+        """Reads each message once, for many searches on one conversation from which nothing is deleted meanwhile."""
         self._keepers += 1
         try:
             yield
@@ -221,7 +212,7 @@ class MessageIndex:
         self._worker.wake()
 
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
-        """Indexes everything now, for commands that were asked to."""
+        """Indexes everything now, for explicit commands."""
         while (left := self._feed(self._at_most(BULK_BATCH))) > 0:
             if progress:
                 total = self._store.tree.newest_number()
@@ -239,8 +230,8 @@ class MessageIndex:
             time.sleep(0.02)
 
     def forget_removed(self) -> None:
-        """Conversations were removed from the store: makes the index anew where it holds one of them, since words
-        cannot be taken out of it one by one. Vectors of what stays are kept."""
+        """Rebuilds the index if it holds conversations that were removed from the store, since words cannot be removed
+        one by one. Vectors of what stays are kept."""
         held = {str(key) for (key,) in self._index.file.read("SELECT key FROM shelves")}
         if held <= self._store.tree.conversation_numbers(held).keys():
             return
@@ -250,7 +241,7 @@ class MessageIndex:
             self._checked = False
 
     def follow(self, change: Change) -> None:
-        """Another process that uses the same database server has changed it; this index is this machine's own."""
+        """Handles a change by another process on the same database server; the index is this machine's own."""
         if change == "removed":
             self.forget_removed()
         self.wake()
@@ -260,13 +251,13 @@ class MessageIndex:
 
     @property
     def left(self) -> int:
-        """How many messages are not in the index yet."""
+        """The number of messages not yet indexed."""
         newest = self._store.tree.newest_number()
         return newest - self._done(newest)
 
     @property
     def was_renewed(self) -> str:
-        """Why the index had to be begun anew; empty when it had not."""
+        """Why the index had to be rebuilt; empty if it was not."""
         return self._lookup.rebuild_reason
 
     @property
@@ -278,7 +269,7 @@ class MessageIndex:
         return IndexStatus(total, done, vectors.count, vectors.waiting, vectors.name, vectors.problem, renewed)
 
     def check(self) -> str:
-        """Asks the embedder for a vector; returns why it gave none, or an empty text."""
+        """Asks the embedder for a vector; returns the error, or an empty text."""
         meaning = self._lookup.vectors
         return meaning.check() if meaning else self._amiss
 
@@ -303,15 +294,15 @@ class MessageIndex:
             return False
 
     def _done(self, newest: int) -> int:
-        """The number of the last indexed message; an index that belongs to another store is built again."""
+        """The number of the last indexed message; an index that belongs to another store is rebuilt."""
         done = self._index.parsed_mark("messages", int, 0)
         if done and (done > newest or not self._is_ours(done)):
-            self.renew("the search index belonged to another store and is made anew")
+            self.renew("the search index belonged to another store and is being rebuilt")
             return 0
         return done
 
     def _is_ours(self, done: int) -> bool:
-        """Whether the first and last indexed messages are in this store: an older copy may have been restored."""
+        """Checks the first and last indexed messages: an older copy of the store may have been restored."""
         if not self._checked:
             first = self._store.tree.after(0, most=1)
             last = self._store.tree.by_number([done])
@@ -320,8 +311,8 @@ class MessageIndex:
         return self._checked
 
     def _feed(self, most: int, patience_s: float = WAIT_FOR_USER.seconds) -> int:
-        """Indexes up to so many messages, and those that were unfinished the last time; returns how many are left.
-        If another thread or process is doing it, that is enough."""
+        """Indexes at most this many messages, and those left unfinished; returns how many remain. Does nothing if
+        another thread or process is indexing."""
         if not self._feeding.acquire(timeout=patience_s):
             return self.left
         try:
@@ -356,7 +347,7 @@ class MessageIndex:
         return left
 
     def _at_most(self, count: int) -> int:
-        """How many messages are indexed at once: a batch is in memory, so fewer where texts are long."""
+        """A batch is in memory, so it is smaller if texts are long."""
         return max(BACKGROUND_BATCH, min(count, BULK_CHARS // max(1, self._mean_chars)))
 
     def _growing(self) -> list[int]:

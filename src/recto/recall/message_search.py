@@ -1,10 +1,9 @@
-"""Message search: for the user over all conversations, for the model (recall) over the path of its own.
+"""Message search: for the user over all conversations, for the model (recall) over its own path.
 
-`search_messages` finds archived messages and branches too. `recall_query` decides whether a message needs archived
-messages, and which part of it is searched for. A message that asks nothing and is only about what is in the window
+`search_messages` also finds archived messages and branches. `recall_query` decides whether a message needs archived
+messages, and which part of it is searched for. A message without a question that is only about what is in the window
 recalls nothing: recalled text costs tokens, and the user's message is sent again without it in the next window.
-`IndexScope` says what may be recalled; what is found there becomes snippets, for the picker and the recall tool.
-"""
+`IndexScope` limits what may be recalled; the results become snippets, for the picker and the recall tool."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ from recto.turn.session import ChatSession
 from recto.window.compaction_block import cleared_at
 
 MessagePlace = Literal["active", "archived", "branch"]
-"""In the view of its conversation, covered by a compaction, or not on the path to the head."""
+"""The message is in the view of its conversation, covered by a compaction, or not on the path to the head."""
 Time = str | date
 # The minimum similarity of a hit without a shared word.
 MIN_SIMILARITY = 0.25
@@ -46,8 +45,6 @@ SLACK = timedelta(hours=1, seconds=1)
 
 
 class FoundMessage(Struct, frozen=True):
-    """A found message, with the passage that matches."""
-
     conversation: str
     title: str
     message: Message
@@ -61,13 +58,11 @@ class FoundMessage(Struct, frozen=True):
     """The offset of the passage in the message's text, including files, tool arguments and tool results."""
     end: int
     conversation_number: int = 0
-    """What people call the conversation by, as in `#3`."""
+    """The display number, as in `#3`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMessages(Sequence[FoundMessage]):
-    """The found messages, best first."""
-
     found: tuple[FoundMessage, ...] = ()
     note: str = ""
     """A limit of the result: no vectors, or an index that is still being built."""
@@ -84,8 +79,6 @@ class FoundMessages(Sequence[FoundMessage]):
 
 
 class MessageQuery(Struct, frozen=True):
-    """A search over messages."""
-
     text: str
     conversation: str | None = None
     role: str | None = None
@@ -135,7 +128,7 @@ def _stored_time(time: Time | None) -> str | None:
 
 
 def _local_time(stored: str | None, shift: timedelta) -> str | None:
-    """The shifted time in the index's format, local; None for a time outside of the calendar."""
+    """The shifted time in the index's format, local; None for a time outside the calendar."""
     if stored is None:
         return None
     try:
@@ -147,7 +140,7 @@ def _local_time(stored: str | None, shift: timedelta) -> str | None:
 def _with_paths(
     archive: MessageIndex, store: Store, hits: Sequence[Hit]
 ) -> Iterator[tuple[ConversationPath, MessageHit]]:
-    """The messages of hits in their order, each with the path of its conversation; without those in the trash."""
+    """Keeps their order, and adds the path of each conversation; omits those in the trash."""
     read = archive.read(hits)
     paths = store.tree.paths({each.home for each in read})
     for each in read:
@@ -175,26 +168,25 @@ def _found_message(path: ConversationPath, found: MessageHit) -> FoundMessage:
     )
 
 
-# A message with so many characters or lines may be a paste; at most MAX_EXAMINED characters of it are examined.
+# A message with at least this many characters or lines may be a paste; at most MAX_EXAMINED characters of it are
+# examined.
 MIN_PASTE_CHARACTERS, MIN_PASTE_LINES, MAX_EXAMINED = 300, 3, 20_000
 # Characters of the latest messages that count as present; words farther back may as well be recalled.
 RECENT_CHARACTERS = 200_000
 # A message this long carries its own context; whether it asks is judged by its start and end.
 SELF_CONTAINED, ENDS = 1000, 200
-# Words match by so many first letters, so that other forms match too.
+# Words match by this many first letters, so that inflected forms match too.
 STEM_LETTERS = 5
 
 
 class RecallQuery(Struct, frozen=True):
     text: str
-    """The text to search for."""
     asks: bool
-    """Whether the message asks a question."""
 
 
 def recall_query(message: Message, history: Sequence[Message], *, always: bool = False) -> RecallQuery | None:
-    """The query for a message: its text written by people, with the user's message before it where it is too short.
-    None for chatter, and for a pasted log or listing. `always` searches even where the message does not ask."""
+    """The query for a message: its text written by people, preceded by the previous user message if it is too short.
+    None for chatter, and for a pasted log or listing. `always` searches even without a question."""
     text = written_by_people(message.text)
     if not text or is_small_talk(text):
         return None
@@ -209,7 +201,7 @@ def recall_query(message: Message, history: Sequence[Message], *, always: bool =
 
 
 def _asks(text: str) -> bool:
-    """Whether a text has a question mark, or a line that begins with a question word."""
+    """True if a text has a question mark, or a line that begins with a question word."""
     if any(mark in text for mark in QUESTION_MARKS):
         return True
     firsts = frozenset(line.split(maxsplit=1)[0].lower() for line in text.splitlines() if line.strip())
@@ -217,7 +209,7 @@ def _asks(text: str) -> bool:
 
 
 def _covers(history: Sequence[Message], topics: Collection[str]) -> bool:
-    """Whether the latest messages contain at least four of five topic words."""
+    """True if the latest messages contain at least four of five topic words."""
     missing, left = [word[:STEM_LETTERS] for word in topics], RECENT_CHARACTERS
     for message in reversed(history):
         if left <= 0 or len(missing) * 5 <= len(topics):
@@ -233,7 +225,7 @@ _normalized = lru_cache(maxsize=1024)(normalize_text)
 
 
 def written_by_people(text: str) -> str:
-    """The lines that people wrote; empty where most of a text is machine output."""
+    """Empty if most of a text is machine output."""
     if "\n" in text and is_command_output(text):
         return ""
     if len(text) < MIN_PASTE_CHARACTERS and text.count("\n") + 1 < MIN_PASTE_LINES:
@@ -243,21 +235,20 @@ def written_by_people(text: str) -> str:
     return people if len(people) * 2 > min(len(text), MAX_EXAMINED) else ""
 
 
-# How many passages are looked at: by the room, as if all were short.
+# The number of passages to read depends on the room, as if all were short.
 FEWEST_PASSAGES, MOST_PASSAGES, SHORT_PASSAGE = 40, 400, 16
-# So many of the best hits bring along the message that makes them understandable.
+# How many of the best hits bring along the message that makes them understandable.
 WITH_NEIGHBOURS = 8
 FEW_WORDS = 6
 LONGEST_NEIGHBOUR = 600
 
 
 def passages_for(room: int) -> int:
-    """How many passages are worth reading for so many tokens of room."""
     return min(max(FEWEST_PASSAGES, room // SHORT_PASSAGE), MOST_PASSAGES)
 
 
 def _covered_scope(store: Store, session: ChatSession, head: str, block: Compaction) -> IndexScope | None:
-    """What a Compaction covers after the last clear; None if that is nothing."""
+    """The messages covered after the last clear; None if there are none."""
     tree = store.tree
     if block.last is None:
         return None
@@ -268,14 +259,14 @@ def _covered_scope(store: Store, session: ChatSession, head: str, block: Compact
 
 
 def searchable_scope(store: Store, session: ChatSession) -> IndexScope | None:
-    """What is archived, and the whole of what the window holds as excerpts: for a model that asks."""
+    """Archived messages, and the originals of excerpts: for a model that asks."""
     newest = store.tree.compaction(session.head) if session.head else None
     return recalled_scope(store, session, newest.compaction if newest else None)
 
 
 def recalled_scope(store: Store, session: ChatSession, block: Compaction | None, asking: str = "") -> IndexScope | None:
-    """What is archived by the Compaction in force, and what the window holds as excerpts; without that of the message
-    that asks: its excerpt is chosen by its own question."""
+    """Messages archived by the Compaction in force, and the originals of excerpts in the window, except for the message
+    that asks: its own question chooses its excerpt."""
     head = session.head
     if head is None or block is None:
         return None
@@ -293,7 +284,7 @@ def with_neighbours(
     store: Store, session: ChatSession, found: Sequence[MessageHit], scope: IndexScope
 ) -> list[MessageHit]:
     """Adds to the best hits the message that explains them: the question before a short answer, or the answer. Each
-    once, at its best rank, and as a hit of its own where it is one."""
+    appears once, at its best rank, and as a hit if it is one."""
     own = {_passage_key(each): each for each in reversed(found)}
     once: dict[tuple[str, int], MessageHit] = {}
     for place, each in enumerate(found):
@@ -323,7 +314,6 @@ def _neighbour(store: Store, session: ChatSession, each: MessageHit, scope: Inde
 
 
 def snippet_of(each: MessageHit | Message) -> Snippet:
-    """A hit, or a whole message, as a snippet."""
     message, hit = (each, None) if isinstance(each, Message) else (each.message, each.hit)
     whole = searchable_text(message)
     start, end = (hit.passage.start, hit.passage.end) if hit else (0, len(whole))

@@ -1,8 +1,7 @@
-"""RecallPicker: archived messages that match the current one come back, in the room that the plan has left.
+"""RecallPicker: archived messages that match the current one return, in the room that the plan has left.
 
-Chosen once for a message, after all compacting, and the same for all rounds of its tool calls. The plan never counts
-on it: where room gets short, what was recalled is the first to go.
-"""
+They are chosen once per message, after all compacting, and stay the same for all rounds of its tool calls. The plan
+never relies on them: if room gets short, they are dropped first."""
 
 import asyncio
 import logging
@@ -42,7 +41,7 @@ from recto.window.compaction_block import has_archive
 log = logging.getLogger(__name__)
 # How many snippets that did not fit are recorded.
 MOST_PASSED = 5
-# Kept free where the model can call tools: their results must fit without another compaction.
+# Kept free if the model can call tools: their results must fit without another compaction.
 FOR_TOOLS = 0.1
 Floor = tuple[float, float]
 # Scores a hit must reach, by words or by similarity. Nine in ten of the right ones reach the modest floor.
@@ -52,7 +51,7 @@ CLEAR: Floor = (0.25, 0.3)
 # If even the best hits score less, the message is about something else; true of one real question in a hundred.
 WORDS, MEANING = 0.15, 0.18
 BEST = 5
-# At least so many hits are read, and so many times what fills the room: some are in the window already, or too long.
+# The least number of hits to read, and how much more than fits the room: some are already in the window, or too long.
 FEWEST, SPARE = 20, 1.25
 # Snippets are packed by estimates, counted, and packed again until they fill this much of the room.
 PACKINGS, ENOUGH, CLOSE = 5, 0.985, 0.995
@@ -69,7 +68,7 @@ class RecallPicker(Picker):
         self._passed: list[Snippet] = []
 
     async def stable(self) -> StablePicks:
-        """The recall tool. Once something is archived any message may need it, so `agent` means offered."""
+        """Once something is archived any message may need the tool, so `agent` means offered."""
         resolved, overrides = self._turn.resolved, self._turn.overrides
         if self._turn.asked is not None and self._turn.compaction is not None:
             loaded = self._turn.session.loaded.get(resolved.token_cache.root)
@@ -85,7 +84,7 @@ class RecallPicker(Picker):
         return StablePicks(tools=(OfferedTool(tool, selection, needs_archive=True),))
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
-        """The turn with recalled messages; unchanged if nothing matches or fits."""
+        """Adds recalled messages; returns the request unchanged if nothing matches or fits."""
         if self._chosen is not None:
             return await self._again(planned)
         self._chosen = []
@@ -103,7 +102,7 @@ class RecallPicker(Picker):
         return with_current(planned, current, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
     def give_way(self) -> None:
-        """Recalled messages are the first to go."""
+        """Recalled messages are dropped first."""
         self._chosen = []
 
     async def _again(self, planned: PlannedRequest) -> PlannedRequest:
@@ -116,13 +115,13 @@ class RecallPicker(Picker):
         return with_current(planned, more, [_pick(each) for each in self._passed[:MOST_PASSED]])
 
     async def _found(self, planned: PlannedRequest, query: RecallQuery, room: int) -> list[Snippet]:
-        """What matches the message, the best first; a search that fails is noted, and the turn goes on."""
+        """Matching messages, best first. A failed search is noted, and the turn goes on."""
         try:
             return await asyncio.to_thread(self._search, planned, query, room)
         except RectoError as why:
             self.fill_note = f"nothing was recalled: {why.message}"
             return []
-        except Exception as why:  # a chat never ends because of what it might have remembered
+        except Exception as why:  # a chat must not fail because of recall
             log.exception("recall failed")
             self.fill_note = f"nothing was recalled: the search failed ({type(why).__name__}: {why})"
             return []
@@ -147,7 +146,7 @@ class RecallPicker(Picker):
 
 
 def recall_ahead(archive: MessageIndex, session: ChatSession, message: Message) -> None:
-    """Begins to search before anything is read for the turn, where it is like the last one."""
+    """Starts before anything is read for the turn, if that is like the last one."""
     loaded = next(iter(session.loaded.values()), None)
     if session.settings and loaded and loaded.view.compaction:
         _prepare(archive, session, message, session.settings, loaded)
@@ -156,14 +155,14 @@ def recall_ahead(archive: MessageIndex, session: ChatSession, message: Message) 
 def _prepare(
     archive: MessageIndex, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
 ) -> None:
-    """Looks up the question beside all that comes before the search, where a search is likely."""
+    """Runs alongside the steps before the search, if a search is likely."""
     query = _query(message, loaded.view.tail if loaded else (), settings) if settings.recall_ratio else None
     if query:
         archive.prepare(query.text, session.conversation)
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
-"""What fits in the room, what does not, and the message with what fits, counted as it is sent."""
+"""Snippets that fit, others, and the message with the former, counted as it is sent."""
 
 
 async def _packed(planned: PlannedRequest, ranked: Sequence[Snippet], room: int) -> Packing | None:
@@ -208,7 +207,7 @@ def _may_recall(planned: PlannedRequest) -> bool:
 
 
 def _room(planned: PlannedRequest, query: RecallQuery) -> int:
-    """What recalled messages may take, by settings and strategy; never more than is free."""
+    """The room by settings and strategy; never more than is free."""
     settings, budget, policy = planned.context.settings, planned.budget, planned.context.chosen_strategy.recall
     free = planned.window.free - (int(budget.room * FOR_TOOLS) if planned.preamble.tools else 0)
     if settings.recall_tokens:
@@ -218,14 +217,13 @@ def _room(planned: PlannedRequest, query: RecallQuery) -> int:
 
 
 def _query(message: Message, history: Sequence[Message], settings: ContextSettings) -> RecallQuery | None:
-    """Where the strategy always recalls, or a setting says how much is wanted, every message is looked up."""
+    """Every message is looked up if the strategy always recalls, or a setting says how much is wanted."""
     always = STRATEGIES[settings.strategy].recall.is_unconditional or settings.recall_tokens > 0
     return recall_query(message, history, always=always)
 
 
 def _telling(found: Iterator[Hit], floor: Floor, room: int) -> list[Hit]:
-    """Hits that reach the floor, as many as may be needed to fill the room; none at all if even the best are weak,
-    unless everything is wanted."""
+    """As many hits as may be needed to fill the room; none if even the best are weak, unless everything is wanted."""
     best = list(islice(found, BEST))
     if floor != FAINT and not any(each.word_score >= WORDS or (each.similarity or 0.0) >= MEANING for each in best):
         return []
@@ -250,7 +248,7 @@ def _floor(context: TurnContext, query: RecallQuery) -> Floor:
 
 
 class InWindow(Struct, frozen=True):
-    """What is in the window already, as a message or word for word."""
+    """Messages and verbatim text in the window."""
 
     ids: frozenset[str]
     texts: frozenset[str]
@@ -271,7 +269,7 @@ def _in_window(view: View, message: Message) -> InWindow:
 
 
 def _is_excerpt(message: Message, excerpts: Mapping[str, str]) -> bool:
-    """Whether the window holds an excerpt of it, or a line for each of its tool results."""
+    """True if the window holds an excerpt of it, or a line for each of its tool results."""
     keys = [f"{message.id}/{result.call_id}" for result in message.results]
     return message.id in excerpts or (bool(keys) and all(key in excerpts for key in keys))
 

@@ -1,4 +1,4 @@
-"""The recall tool: a model brings archived messages back, by a question or by their numbers."""
+"""The recall tool: a model retrieves archived messages, by a question or by their numbers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,15 @@ from recto.sources.tools import RECALL_TOOL, LocalTool
 from recto.store.store import Store
 from recto.turn.session import ChatSession
 
-# One answer to a question, about, in tokens; of messages by number, in characters. The rest of a long one is had with
-# `offset`.
+# The approximate size of one answer to a question, in tokens, and of messages by number, in characters. `offset`
+# retrieves the rest of a long one.
 ROOM, PAGE = 1_500, 6_000
 MOST_NUMBERS = 50
 _NUMBER = re.compile(r"#?(\d{1,9})(?:\s*[-–]\s*#?(\d{1,9}))?")
 
 
 def recall_tool(archive: MessageIndex, store: Store, session: ChatSession) -> LocalTool:
-    """The tool for one conversation. It reaches what recall does, all covered on this path since the last clear, and
-    the originals of excerpts."""
+    """Like recall, it reaches everything covered on this path since the last clear, and the originals of excerpts."""
 
     def run(arguments: Mapping[str, Any]) -> str:
         query, wanted = arguments.get("query"), arguments.get("messages")

@@ -1,7 +1,7 @@
 """Snippets: recalled messages as the model reads them, packed into their room, in order of time, with their numbers.
 
-Pure: texts and numbers in, a text out. A number (`#57`) names a message on its path; an id would take sixteen tokens.
-"""
+Pure: texts and numbers in, a text out. A number (`#57`) names a message on its path; an id would take sixteen
+tokens."""
 
 import math
 from collections.abc import Sequence
@@ -22,13 +22,11 @@ LEAST = 12
 
 
 class Snippet(Struct, frozen=True):
-    """A message that was found, or a part of it."""
-
     id: str
     number: int
     role: str
     at: str
-    """The day and time it was said, as the user reads it: 2026-01-31 18:05. Empty where that is not known."""
+    """The day and time it was said, as the user reads it: 2026-01-31 18:05. Empty if unknown."""
     text: str
     start: int = 0
     end: int = 0
@@ -46,13 +44,13 @@ class Snippet(Struct, frozen=True):
 
 
 def estimate_tokens(text: str) -> int:
-    """An estimate to pack by; what is packed is counted as it is sent."""
+    """An estimate for packing; the result is counted as it is sent."""
     plain = len(text.encode("ascii", "ignore"))
     return math.ceil(plain * PER_LETTER + (len(text) - plain) * PER_SIGN)
 
 
 def pack_snippets(ranked: Sequence[Snippet], room: int) -> tuple[list[Snippet], list[Snippet]]:
-    """Snippets that fit, taken by rank and sorted by time, and those that do not. A long one blocks no other."""
+    """Snippets that fit, taken by rank and sorted by time, and those that do not. A long one does not block others."""
     chosen: list[Snippet] = []
     passed: list[Snippet] = []
     left, days = room - FRAME, set[str]()
@@ -68,7 +66,7 @@ def pack_snippets(ranked: Sequence[Snippet], room: int) -> tuple[list[Snippet], 
 
 
 def snippets_text(snippets: Sequence[Snippet]) -> str:
-    """The snippets, in order of time, as one text."""
+    """The snippets as one text, sorted by time."""
     lines = [BEGINS]
     before: Snippet | None = None
     for number, parts in groupby(snippets, lambda each: each.number):
@@ -81,7 +79,7 @@ def snippets_text(snippets: Sequence[Snippet]) -> str:
 
 
 def _when(snippet: Snippet, before: Snippet | None) -> str:
-    """The day, with its year only where the year changes."""
+    """The day, with its year only if the year changes."""
     if not snippet.at:
         return UNDATED
     if snippet.is_recent:
@@ -90,7 +88,7 @@ def _when(snippet: Snippet, before: Snippet | None) -> str:
 
 
 def _joined(parts: Sequence[Snippet]) -> str:
-    """Parts of one message with an ellipsis where something is left out; a whole message unchanged."""
+    """An ellipsis marks omissions; a whole message is unchanged."""
     if len(parts) == 1 and parts[0].end - parts[0].start == parts[0].size:
         return parts[0].text
     text, at = "", 0

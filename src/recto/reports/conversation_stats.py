@@ -1,4 +1,4 @@
-"""Statistics over one conversation: what was said on its path, what was sent in all its branches, what that cost."""
+"""Statistics over one conversation: what was said on its path, what was sent in all its branches, and the cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from recto.window.window import Window
 
 USAGE = ("input", "output", "cache_read", "cache_write")
 MAKE_ROOM = ("compact", "clear")
-"""Actions that make a window smaller; pins, edits and compactions taken back are the others."""
+"""Actions that make a window smaller; the others are pins, edits and undone compactions."""
 
 
 class SaidStats(Struct, frozen=True):
-    """What was said on the path, and what became of it."""
+    """Counts of what was said on the path, and of what is archived."""
 
     messages: int
     roles: Mapping[str, int]
@@ -39,15 +39,13 @@ class SaidStats(Struct, frozen=True):
 
 
 class WindowStats(Struct, frozen=True):
-    """How full the window is now, and when it is compacted."""
-
     size: int
     limit: int
     trigger: int | None
-    """None where it is never compacted."""
+    """None if it is never compacted."""
     low_water: int
     compacts: bool
-    """The next message compacts it."""
+    """True if the next message compacts it."""
 
     @property
     def percent(self) -> float:
@@ -63,22 +61,18 @@ class WindowStats(Struct, frozen=True):
 
 
 class ModelCost(Struct, frozen=True):
-    """What requests to one model took."""
-
     model: str
     usage: Mapping[str, int]
     cost_usd: float | None
-    """Of the requests whose price was known; None where that were none."""
+    """The cost of requests with a known price; None if there are none."""
     unpriced: int = 0
-    """Requests whose price was not known."""
+    """Requests without a known price."""
 
     def to_json(self) -> dict[str, Any]:
         return {"model": self.model, **self.usage, "cost_usd": self.cost_usd, "unpriced": self.unpriced}
 
 
 class RequestTotals(Struct, frozen=True):
-    """What several requests took together."""
-
     requests: int
     models: tuple[ModelCost, ...]
 
@@ -88,7 +82,7 @@ class RequestTotals(Struct, frozen=True):
 
     @property
     def cost_usd(self) -> float | None:
-        """Of the requests whose price was known."""
+        """The cost of requests with a known price."""
         return _sum([each.cost_usd for each in self.models])[0]
 
     @property
@@ -100,8 +94,6 @@ class RequestTotals(Struct, frozen=True):
 
 
 class RecallStats(Struct, frozen=True):
-    """How often archived messages came back, and what they took."""
-
     requests: int
     messages: int
     tokens: int
@@ -111,14 +103,14 @@ class ConversationStats(Struct, frozen=True):
     conversation: str | None
     said: SaidStats
     strategy: str | None
-    """The one in force; None where only the model could tell, and it cannot be reached."""
+    """The one in force; None if it depends on a model that cannot be reached."""
     window: WindowStats | None
     window_error: str
-    """Why there is no window; empty when there is one."""
+    """Why there is no window; empty if there is one."""
     totals: RequestTotals
     recalled: RecallStats
     summaries: RequestTotals
-    """Those of the requests that asked for a summary."""
+    """Totals of the summary requests."""
 
     def to_json(self) -> dict[str, Any]:
         window = (
@@ -137,8 +129,6 @@ class ConversationStats(Struct, frozen=True):
 
 
 class SaidCounter:
-    """Counts the messages of a path, one at a time."""
-
     def __init__(self, archived: ArchivedPart) -> None:
         self._archived_part, self._blocks = archived, list[Compaction]()
         self._roles, self._priorities = Counter[str](), Counter[int]()
@@ -182,7 +172,7 @@ def request_totals(sent: Sequence[SentRequest]) -> RequestTotals:
 
 
 def _sum(costs: Sequence[float | None]) -> tuple[float | None, int]:
-    """What is known of it, and how many are not known."""
+    """The known costs, and how many are unknown."""
     known = [cost for cost in costs if cost is not None]
     return round(sum(known), 9) if known else None, len(costs) - len(known)
 
@@ -197,26 +187,24 @@ def recall_stats(sent: Iterable[SentRequest]) -> RecallStats:
 
 
 class RequestUse(Struct, frozen=True):
-    """How full the window of a request was and what it cost."""
-
     number: int
-    """Of the reply."""
+    """The number of the reply."""
     reply: str
     model: str
     created: str
     tokens: int
-    """As they were counted before it was sent."""
+    """As counted before it was sent."""
     limit: int
     usage: Usage
     """As the provider reported it; an estimate for a request that was not sent."""
     compaction: int | None = None
-    """The number of the compaction that was made for it."""
+    """The number of the compaction made for it."""
     answers: int = 0
-    """The number of the message that it answers: requests of one turn share it."""
+    """The number of the message that it answers, shared by the requests of a turn."""
 
 
 def recorded_use(store: Store, path: Sequence[Message]) -> Iterator[RequestUse]:
-    """Of the replies of a path, oldest first, that have a record."""
+    """Covers replies with a record, oldest first."""
     compaction, answers = None, 0
     accounts = store.records.window_sizes([message.request for message in path if message.request])
     for message in path:

@@ -49,7 +49,7 @@ def tally_documents(totals: Iterable[DocumentTotal], by: Grouping = "document") 
 
 
 def unnamed_documents(totals: Sequence[DocumentTotal], notes: Iterable[str]) -> list[DocumentTally]:
-    """Documents that tools found or read and nobody named, the most often first; then those without any use."""
+    """Documents that tools found but nobody named, the most often found first; then the unused ones."""
     found = [tally for tally in tally_documents(totals) if not tally.direct]
     used = {total.path for total in totals}
     return [*found, *(DocumentTally(path) for path in notes if path not in used)]

@@ -1,4 +1,4 @@
-"""MemoryReport: the memory that goes with a message: files and facts, with tokens and reasons, and what came close."""
+"""MemoryReport: the memory sent with a message: files and facts, with tokens and reasons, and near misses."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,6 @@ class MemoryReport(Struct, frozen=True):
     picks: tuple[Pick, ...]
     passed: tuple[Pick, ...]
     facts: Mapping[int, MemoryFact]
-    """What the facts among them say."""
     message: str
     notes: tuple[str, ...] = ()
 
@@ -57,6 +56,6 @@ class MemoryReport(Struct, frozen=True):
 
 
 def memory_picks(window: Window) -> tuple[list[Pick], list[Pick]]:
-    """The memory that a window holds, and what was considered and left out."""
+    """The memory in a window, and what was considered and left out."""
     picks = [pick for section in window.sections for pick in section.picks if pick.kind in KINDS]
     return picks, [pick for pick in window.not_picked if pick.kind in KINDS]

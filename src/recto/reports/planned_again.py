@@ -1,8 +1,7 @@
 """What-if: a past turn, or a whole conversation, planned with another strategy, window, model or setting.
 
-No model is asked and nothing is stored. `Simulation` plans; this file finds what is to be planned again, and puts what
-comes of it beside what was recorded.
-"""
+No model is called and nothing is stored. `Simulation` plans; this file finds the turns and compares the results with
+the records."""
 
 import asyncio
 from collections.abc import Iterator
@@ -34,7 +33,7 @@ TODAY = "rules, references, tools, notes and memory are those of today"
 
 
 def checked_changes(changes: PlanChanges) -> PlanChanges:
-    """With the full names of settings, each value checked. Raises Invalid."""
+    """Expands the names of settings. Raises Invalid."""
     if changes.strategy is not None:
         configuration.check(STRATEGY, changes.strategy, "strategy")
     named = {configuration.conversation_key(key, "what-if"): value for key, value in changes.settings.items()}
@@ -45,7 +44,7 @@ class AnsweredTurn(Struct, frozen=True):
     """A turn up to one of its requests."""
 
     said: tuple[Message, ...]
-    """The message of the user, then the rounds of tool calls before the request."""
+    """The user message, then the rounds of tool calls before the request."""
     reply: Message | None
     request: str | None
 
@@ -55,7 +54,7 @@ class AnsweredTurn(Struct, frozen=True):
 
 
 def find_past_turn(store: Store, named: Message) -> AnsweredTurn:
-    """The turn that a reply, or a message of the user, belongs to."""
+    """The turn of a reply or a user message."""
     if named.compaction:
         raise Invalid("this message is a compaction: name a reply, or the message that it answers", id=named.id)
     try:
@@ -76,7 +75,7 @@ def find_past_turn(store: Store, named: Message) -> AnsweredTurn:
 
 
 async def plan_again(engine: Engine, session: ChatSession, named: Message, changes: PlanChanges) -> WhatIf:
-    """A past turn of a conversation, named by its reply or its message."""
+    """`named`: the reply or the message of the turn."""
     changes, store, do = checked_changes(changes), engine.store, engine.store.do
     past = await do(find_past_turn, store, named)
     was = await do(store.records.compared, past.request, format_named) if past.request else None
@@ -112,8 +111,7 @@ async def plan_again(engine: Engine, session: ChatSession, named: Message, chang
 
 
 async def _go_to(past: AnsweredTurn, simulation: Simulation, store: Store | None) -> None:
-    """Up to the request: on what was stored before its turn, or with the store on what is planned again from the first
-    message."""
+    """Starts from what was stored before the turn, or with `store` plans everything from the first message."""
     if store is None:
         await simulation.begin_at(past.current)
     else:
@@ -129,7 +127,7 @@ async def _go_to(past: AnsweredTurn, simulation: Simulation, store: Store | None
 async def _options(
     engine: Engine, session: ChatSession, changes: PlanChanges, was: RequestAccount, reply: Message | None
 ) -> CallOptions:
-    """What is not changed is as the record says, as far as it says it."""
+    """The options of the record, with the changes."""
     asked = (was.parameters or {}).get("max_tokens") if changes.model is None else None
     options = CallOptions(
         model=changes.model or was.model or (reply.model if reply else None),
@@ -158,7 +156,7 @@ def _messages(store: Store, side: ComparedRequest, block: Compaction | None, las
 
 
 def _compared(planned: PlannedRequest, conversation: str) -> ComparedRequest:
-    """A turn that is not sent, as one side of a comparison."""
+    """The side of a comparison that is not sent."""
     (pieces, stable), view, context = planned.pieces(), planned.loaded.view, planned.context
     account = replace(
         account_of(planned),

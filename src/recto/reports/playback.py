@@ -1,5 +1,4 @@
-"""Playback: a stored conversation as the events that its turns gave, without an engine: nothing is sent, stored or
-compacted."""
+"""Playback: the events of a stored conversation's turns, without an engine: nothing is sent, stored or compacted."""
 
 from collections.abc import Iterator
 
@@ -29,7 +28,7 @@ PAGE = 200
 
 
 def playback_events(store: Store, head: str | None) -> Iterator[Event]:
-    """The events of the path to `head`, oldest first. Where a record can no longer be read, its window is empty."""
+    """Oldest first. If a record can no longer be read, its window is empty."""
     player = _Player(store)
     for message in _path(store, head):
         yield from player.events(message)
@@ -89,7 +88,7 @@ class _Player:
             yield Noticed(f"this reply was not finished: {message.error or message.status}")
 
     def _window(self, message: Message) -> Window:
-        """The window that the record tells of."""
+        """The window in the message's record."""
         try:
             account = self._store.records.record(message.request).account if message.request else None
         except (Altered, NotFound):

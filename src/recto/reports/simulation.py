@@ -1,8 +1,7 @@
-"""Simulation: the requests of a stored conversation planned once more, with another strategy, window or model.
+"""Simulation: the requests of a stored conversation planned again, with another strategy, window or model.
 
-The engine's own pickers, planner and compaction decide, as for a draft; nothing is sent or stored. What was said is
-what was said: the replies are those of the stored conversation. Sources, memory and notes are those of today.
-"""
+The engine's own pickers, planner and compaction decide, as for a draft; nothing is sent or stored. Messages and replies
+are those of the stored conversation; sources, memory and notes are today's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,12 +32,12 @@ from recto.window.plan import Plan
 @dataclass(slots=True)
 class SimulatedCompaction(CompactionWork):
     aside: tuple[str, ...] = ()
-    """What the Compactions before it set aside."""
+    """Text that earlier Compactions set aside."""
     writer: TurnContext | None = None
-    """The model that would write the summary; None where none was needed, or no model could."""
+    """Would write the summary; None if none is needed, or no model can."""
 
     async def carry_out(self) -> None:
-        """As `run`, for a user who agrees to every compaction."""
+        """Like `run`, for a user who agrees to every compaction."""
 
         async def agree(event: Event) -> None:
             if isinstance(event, CompactionProposed):
@@ -48,7 +47,7 @@ class SimulatedCompaction(CompactionWork):
 
     @property
     def kept(self) -> Compaction | None:
-        """The Compaction that would be stored; None where what does not fit is left out of this request alone."""
+        """The Compaction that would be stored; None if only this request leaves out what does not fit."""
         return self.block if self._is_kept else None
 
     def _store_block(self, block: Compaction, before: Compaction | None) -> bool:
@@ -66,7 +65,7 @@ class SimulatedCompaction(CompactionWork):
         return self.aside if before else ()
 
     async def _plan_again(self) -> None:
-        """Old tool results shrink first; what was written ahead in the stored conversation belongs to other cuts."""
+        """Old tool results shrink first; summaries ahead of the stored conversation belong to other cuts."""
         if self._needs_summary:
             self.planned = replace(self.planned, plan=self._plan(None))
 
@@ -77,7 +76,7 @@ PAGE = 500
 
 
 class SimulatedSummary(Struct, frozen=True):
-    """What a model would read and write for a summary, in tokens. It reads the beginning of the request before it."""
+    """Tokens that a model would read and write. It reads the beginning of the previous request."""
 
     writer: TurnContext
     input: int
@@ -86,22 +85,19 @@ class SimulatedSummary(Struct, frozen=True):
 
 class SimulatedRequest(Struct, frozen=True):
     planned: PlannedRequest
-    """As it would be sent."""
     plan: Plan
-    """What was decided for it, before its compaction was carried out."""
+    """Before its compaction was carried out."""
     block: Compaction | None = None
-    """The Compaction that would be made for it."""
     summary: SimulatedSummary | None = None
-    """What a model would write for that; chosen sentences stand in."""
+    """The summary by a model; chosen sentences replace it here."""
     repeated: int = 0
-    """Tokens at its beginning that the request before it had too."""
+    """Tokens at the beginning that the previous request had too."""
     stable: int = 0
     """Tokens before what changes with every message."""
 
 
 class Simulation:
-    """One way through a conversation: its messages are added one by one, and each request is planned on what the
-    simulation has made of those before it."""
+    """One pass through a conversation: each request is planned on the simulation's own state."""
 
     def __init__(self, engine: Engine, session: ChatSession, options: CallOptions) -> None:
         self._engine, self._options = engine, options
@@ -127,13 +123,13 @@ class Simulation:
         return self._view.view.compaction
 
     async def _resolve(self) -> ResolvedModel:
-        """Once for all turns: neither the agent's files nor what is learned of the model changes meanwhile."""
+        """Once for all turns: neither the agent's files nor the model's calibration changes meanwhile."""
         if self._resolved is None:
             self._resolved = await self._engine.turns.resolve(self._session, self._options)
         return self._resolved
 
     async def begin_at(self, message: Message) -> None:
-        """Begins before a message of the user, with the compactions that the stored conversation has there."""
+        """Begins with the compactions that the stored conversation has before this user message."""
         resolved, store = await self._resolve(), self._engine.store
         at = (store, resolved.token_cache, message.parent, None, resolved.room)
         self._view = await load_view(*at)
@@ -141,8 +137,7 @@ class Simulation:
             self._aside = await self._engine.store.do(store.tree.set_aside, message.parent, self.compaction)
 
     async def add(self, message: Message) -> None:
-        """The next message of the path. Of what the user did by hand it follows clears and pins; other Compactions
-        belong to a way that this one may not go."""
+        """Adds the next message. Follows the user's clears and pins; other Compactions may not apply to this pass."""
         self._path[message.id] = message
         if block := message.compaction:
             if block.action in (CLEAR, *PINS) and (self._said or self._view.view.tail):
@@ -153,11 +148,11 @@ class Simulation:
 
     @property
     def current(self) -> Message | None:
-        """The message of the user that the next request answers; None where nothing new was said."""
+        """The user message to answer; None if there is no new one."""
         return self._current if self._said else None
 
     async def answer(self) -> SimulatedRequest:
-        """The next request, as it would be sent. Raises DoesNotFit where nothing makes it fit."""
+        """Plans the next request. Raises DoesNotFit if nothing makes it fit."""
         turn = await self._prepare()
         first = planned = await turn.next_plan()
         kept, summary = None, None
@@ -192,20 +187,19 @@ class Simulation:
         return self._prepared
 
     async def _grown(self, current: str | None) -> LoadedView:
-        """The view with what was said since the last request."""
         said, self._said = self._said, []
         engine, cache = self._engine, (await self._resolve()).token_cache
         return await grown_view(engine.store, cache, self._view, said, current)
 
     async def _run(self, current: Message, head: str) -> TaskRun | None:
-        """The run that a message belongs to, as far as it had come."""
+        """The run in its state at the time of the message."""
         found = (
             await self._engine.store.do(read_run, self._engine.store.tree.page, head) if run_entry(current) else None
         )
         return found.run if found else None
 
     def _repeating(self, planned: SimulatedRequest) -> SimulatedRequest:
-        """With what a provider's cache could serve, by the bytes that come first again."""
+        """Adds the tokens that a provider's cache could serve, by the common prefix of bytes."""
         pieces, stable = planned.planned.pieces()
         sent = tuple(piece.data for piece in pieces)
         shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(self._sent, sent, strict=False))))
@@ -229,7 +223,7 @@ class Simulation:
 
 
 def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Message]) -> tuple[str, ...]:
-    """What is lifted after a pin or an unpin: the pinned messages that are covered, calls with their results."""
+    """The pinned messages that are covered, after a pin or unpin; calls with their results."""
     if force is None or force.last is None:
         return ()
     end, before = path[force.last].depth, set(force.pinned)
@@ -249,7 +243,7 @@ def _lifted(force: Compaction | None, block: Compaction, path: Mapping[str, Mess
 
 
 def _summary(planned: PlannedRequest, block: Compaction, writer: TurnContext | None) -> SimulatedSummary | None:
-    """A model reads the beginning of the window up to where the covered part ends."""
+    """The tokens of a summary: a model reads the window up to the end of the covered part."""
     if writer is None or not block.summary:
         return None
     covered, loaded = planned.loaded.view.split(block.last)[0], planned.loaded
@@ -259,7 +253,7 @@ def _summary(planned: PlannedRequest, block: Compaction, writer: TurnContext | N
 
 
 def whole_path(store: Store, head: str | None) -> list[Message]:
-    """From the first message to the head, with Compactions."""
+    """The path to a head, with Compactions."""
     found: list[Message] = []
     while head:
         page = store.tree.page(head, most=PAGE)

@@ -1,4 +1,4 @@
-"""Reports on sources: how replies used them, what that suggests, and the context data of every reply."""
+"""Reports on sources: how replies used them, suggestions, and the context data of every reply."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ class SourceReport(Struct, frozen=True):
 
 
 class ReplyContext(Struct, frozen=True):
-    """What was picked for one reply, and the signs that the reply used it."""
+    """The picks for a reply, and the evidence that it used them."""
 
     record: Record
     agent: str
@@ -50,14 +50,14 @@ class ReplyContext(Struct, frozen=True):
         }
 
     def _signed(self, pick: Pick) -> dict[str, Any]:
-        """With the sign of use; None where nobody looked for one."""
+        """The pick with its evidence of use; None if it was not looked for."""
         return pick.to_json() | ({"sign": self.signs.get(pick.source)} if pick.kind in SOURCE_KINDS else {})
 
 
 def source_report(
     store: Store, agents: Agents, agent: str | None, since: str | None, progress: Progress | None = None
 ) -> SourceReport:
-    """NotFound for an agent that has neither a folder nor a conversation."""
+    """Raises NotFound for an agent that has neither a folder nor a conversation."""
     check_agent(store, agents, agent)
     stats = store.source_uses.stats(agent, since, progress)
     advice = advise(stats, store.source_uses.totals(agent, since), _text_in(agents))
@@ -65,7 +65,7 @@ def source_report(
 
 
 def reply_contexts(store: Store, agent: str | None, since: str | None) -> Iterator[ReplyContext | Altered]:
-    """A reply whose record can no longer be read gives the error instead."""
+    """Yields the error of a record that can no longer be read."""
     for reply in store.source_uses.replies(agent, since):
         try:
             record = store.records.record(reply.request)
@@ -77,13 +77,13 @@ def reply_contexts(store: Store, agent: str | None, since: str | None) -> Iterat
 
 
 def check_agent(store: Store, agents: Agents, agent: str | None) -> None:
-    """NotFound for an agent that has neither a folder nor a conversation."""
+    """Raises NotFound for an agent that has neither a folder nor a conversation."""
     if agent is not None and all(each.agent != agent for each in store.tree.conversations(limit=sys.maxsize)):
         agents.check(agent)
 
 
 def _text_in(agents: Agents) -> Callable[[SourceStats], str]:
-    """Gives the text of a rule as its file says today; nothing for one that is gone."""
+    """Returns a rule's text from the current files; empty if it is gone."""
 
     def text(stat: SourceStats) -> str:
         source = agents.read_or_last(stat.agent).find(stat.id)

@@ -1,7 +1,6 @@
-"""Strategies played over the stored turns of a conversation, side by side: tokens, cost, cache, compactions, loss.
+"""Strategies simulated over the stored turns of a conversation, side by side: tokens, cost, cache, compactions, loss.
 
-No model is asked and nothing is stored: `Simulation` plans each request, and the replies are those that were given.
-"""
+No model is called and nothing is stored: `Simulation` plans each request, with the original replies."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -26,7 +25,7 @@ from recto.turn.spending import priced
 
 Progress = Callable[[int, int], object]
 Blocks = list[tuple[int, Compaction | None]]
-"""By the number of each reply, the Compaction that its window was made with."""
+"""The number of each reply, and the Compaction of its window."""
 NOTES = (
     "replies and tool results are those that were given",
     "what comes first again counts as read from a cache, as if no cache expired",
@@ -37,8 +36,6 @@ STANDS_IN = "chosen sentences stand in for summaries that a model would write"
 
 @dataclass(slots=True)
 class SimulatedPath:
-    """What one strategy has come to so far."""
-
     name: str
     simulation: Simulation
     requests: list[RequestUse] = field(default_factory=list)
@@ -48,7 +45,6 @@ class SimulatedPath:
     blocks: Blocks = field(default_factory=list)
 
     async def answer(self, reply: Message, current: Message) -> None:
-        """Plans the request that was answered by this reply."""
         try:
             planned = await self.simulation.answer()
         except DoesNotFit:
@@ -85,7 +81,7 @@ async def compare_strategies(
     strategies: Collection[str],
     progress: Progress | None = None,
 ) -> StrategyComparison:
-    """Over the path of one conversation. `progress` takes how many requests are planned, and of how many."""
+    """`progress` takes the number of planned requests, and the total."""
     changes = checked_changes(changes)
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:
@@ -119,7 +115,7 @@ async def compare_strategies(
 
 
 async def _play(runs: Sequence[SimulatedPath], path: Sequence[Message], progress: Progress | None) -> None:
-    """Message by message, one strategy after the other: they look up the same in the archive."""
+    """One strategy after the other at each message, because they search the archive for the same."""
     done, total = 0, len(runs) * sum(message.role == "assistant" for message in path)
     for message in path:
         for run in runs:
@@ -134,7 +130,6 @@ async def _play(runs: Sequence[SimulatedPath], path: Sequence[Message], progress
 def _recorded(
     store: Store, conversation: str, statements: Sequence[KeyStatement], path: Sequence[Message]
 ) -> StrategyResult:
-    """What the records of the path say."""
     beside = [each for each in store.records.sent(conversation) if each.purpose != "reply"]
     blocks: Blocks = []
     made, block = 0, None
@@ -154,7 +149,7 @@ def _recorded(
 
 
 def _sum(costs: Iterable[float | None]) -> float | None:
-    """None where one is not known."""
+    """None if one is unknown."""
     total: float = 0
     for cost in costs:
         if cost is None:
@@ -164,7 +159,7 @@ def _sum(costs: Iterable[float | None]) -> float | None:
 
 
 def _usage(planned: SimulatedRequest, reply: Message) -> Usage:
-    """What a provider would report: where it has a price for writing to its cache, what is marked is written."""
+    """If writing to the cache has a price, marked parts are written."""
     total, prices = planned.planned.window.total, planned.planned.context.model.prices
     read = planned.repeated if planned.repeated >= LEAST_CACHED else 0
     writes = prices is not None and prices.cache_write is not None and planned.stable >= LEAST_CACHED
@@ -181,7 +176,8 @@ def _statements_in(path: Sequence[Message]) -> list[KeyStatement]:
 
 
 def _statements_kept(blocks: Blocks, statements: Sequence[KeyStatement], path: Sequence[Message]) -> tuple[int, float]:
-    """How many statements the last window tells, and the mean share of those stated so far that a window tells."""
+    """The number of statements in the last window, and the mean share of statements so far that each window
+    contains."""
     from recto.summary.verification import lost_statements
 
     numbers = {message.id: message.said for message in path}

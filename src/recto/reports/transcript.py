@@ -1,7 +1,6 @@
-"""Transcript: the messages of a path as people read them, each with whether it is still sent; the ends of branches.
+"""Transcript: the messages of a path as people read them, each marked if it is still sent; the ends of branches.
 
-People name a message on a path by its number (`#12`), and so a conversation (`#3`). Programs keep the ids.
-"""
+People name a message on a path by its number (`#12`), and a conversation too (`#3`). Programs keep the ids."""
 
 from collections.abc import AsyncIterator
 
@@ -13,7 +12,7 @@ from recto.store.tree import Tree
 
 
 class ArchivedPart(Struct, frozen=True):
-    """What of a path its newest Compaction has archived."""
+    """The part of a path that its newest Compaction has archived."""
 
     depth: int = 0
     """Messages up to here are covered."""
@@ -22,24 +21,21 @@ class ArchivedPart(Struct, frozen=True):
     compaction: str | None = None
 
     def active(self, message: Message) -> bool:
-        """Whether the message is in the view now."""
         if message.compaction:
             return message.id == self.compaction
         return message.depth > self.depth or message.id in self.lifted
 
 
 class TranscriptEntry(Struct, frozen=True):
-    """A message and whether it is sent."""
-
     message: Message
     active: bool = True
     lifted: bool = False
-    """A compaction covers it, and it is sent all the same."""
+    """Covered by a compaction, but still sent."""
     pinned: bool = False
 
 
 class TranscriptFilter(Struct, frozen=True):
-    """Which messages of a path are wanted. A bound is a time as stored, or a place on the path by its depth."""
+    """A bound is a time as stored, or a place on the path by its depth."""
 
     since: str | int | None = None
     before: str | int | None = None
@@ -53,7 +49,7 @@ class TranscriptFilter(Struct, frozen=True):
         return wanted and self._has_reached(self.since, message) and not self._has_reached(self.before, message, False)
 
     def ends_before(self, message: Message) -> bool:
-        """Whether nothing is wanted from this message back to the first."""
+        """True if nothing is wanted from this message back to the first."""
         return isinstance(self.since, int) and message.depth < self.since
 
     @staticmethod
@@ -64,8 +60,6 @@ class TranscriptFilter(Struct, frozen=True):
 
 
 class BranchEnd(Struct, frozen=True):
-    """The last message of a branch."""
-
     message: Message
     is_head: bool
     """The next message of the conversation follows here."""
@@ -95,15 +89,15 @@ async def transcript(
 
 
 def stands_for_something(block: Compaction | None) -> bool:
-    """Whether a Compaction replaces any message; one that only pins does not."""
+    """True if a Compaction replaces messages, rather than only pinning them."""
     return block is not None and (block.last is not None or bool(block.excerpts))
 
 
-# An id has 26 characters: whatever is this short can only be a number.
+# An id has 26 characters: anything this short can only be a number.
 _MOST_DIGITS = 9
 
 
 def number_in(named: str | int) -> int | None:
-    """57 for `#57` or `57`; None where it is an id."""
+    """57 for `#57` or `57`; None for an id."""
     digits = str(named).strip().removeprefix("#")
     return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) <= _MOST_DIGITS else None

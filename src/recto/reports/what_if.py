@@ -1,8 +1,6 @@
 """WhatIf: the window of a past turn as it was, and as it would be with another strategy, window, model or setting.
 
-StrategyComparison: the same for all turns of a conversation, a way through it for each strategy. Values only; nothing
-here plans.
-"""
+StrategyComparison: the same for all turns of a conversation, once per strategy. Values only; nothing here plans."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
@@ -20,23 +18,23 @@ AS_IT_WAS = "as it was"
 
 
 class PlanOptions(TypedDict, total=False):
-    """How the past is planned again; what is left out stays as it was."""
+    """Changes to a past plan; the rest stays as it was."""
 
     window: int | None
-    """In tokens, in place of the model's own."""
+    """A window size in tokens, in place of the model's own."""
     model: str | None
     settings: dict[str, Any] | None
-    """Of context, by key."""
+    """Context settings by key."""
 
 
 class TurnPlanOptions(PlanOptions, total=False):
     strategy: str | None
     from_start: bool
-    """As if it had been so from the first message on; else what was compacted before the turn stays compacted."""
+    """Apply the changes from the first message on; otherwise, earlier compactions stay as they were."""
 
 
 class PlanChanges(Struct, frozen=True):
-    """What is planned otherwise; what is left out stays as it was."""
+    """Changes to a plan; the rest stays as it was."""
 
     strategy: str | None = None
     window: int | None = None
@@ -55,7 +53,7 @@ def changes_of(options: PlanOptions | TurnPlanOptions) -> PlanChanges:
 
 
 class WindowMessages(Struct, frozen=True):
-    """What became of the messages before a reply in its window, by their numbers."""
+    """The messages before a reply, by number."""
 
     verbatim: tuple[MessageRange, ...] = ()
     condensed: tuple[MessageRange, ...] = ()
@@ -71,7 +69,7 @@ class WindowMessages(Struct, frozen=True):
 def window_messages(
     sent: Sequence[SentMessage], excerpts: Iterable[str], block: Compaction | None, last: int, cleared: int = 0
 ) -> WindowMessages:
-    """Of the messages 1 to `last`. `block` is the Compaction in force; nothing up to `cleared` is in its summary."""
+    """For messages 1 to `last`. `block` is the Compaction in force; nothing up to `cleared` is in its summary."""
     shortened = {key.partition("/")[0] for key in excerpts}
     condensed = {each.number for each in sent if each.id in shortened}
     whole = {each.number for each in sent} - condensed
@@ -82,7 +80,7 @@ def window_messages(
 
 
 class WindowPlan(Struct, frozen=True):
-    """One side of a what-if: a window by its account, and what became of the messages."""
+    """One side of a what-if."""
 
     account: RequestAccount
     messages: WindowMessages
@@ -94,21 +92,19 @@ class WindowPlan(Struct, frozen=True):
 class WhatIf(Struct, frozen=True):
     conversation: str
     message: str
-    """The message of the user that was answered."""
     number: int
     reply: str | None
     changes: PlanChanges
     was: WindowPlan | None
-    """None where no request is recorded."""
+    """None if no request is recorded."""
     would: WindowPlan | None
-    """None where nothing would fit: `error` says why."""
+    """None if nothing would fit: `error` says why."""
     difference: Difference | None = None
     compaction: Compaction | None = None
-    """The one that would be made for this turn."""
+    """The Compaction that would be made for this turn."""
     is_estimate: bool = False
-    """Chosen sentences stand in for a summary that a model would write."""
+    """True if chosen sentences replace a summary that a model would write."""
     because: str = ""
-    """What the plan says."""
     notes: tuple[str, ...] = ()
     error: str = ""
 
@@ -119,37 +115,35 @@ class WhatIf(Struct, frozen=True):
 
 
 class StrategyResult(Struct, frozen=True):
-    """One way through a conversation."""
+    """One simulation of a conversation."""
 
     name: str
     """The strategy, or `as it was`."""
     requests: tuple[RequestUse, ...]
     compactions: int = 0
     summary_tokens: int = 0
-    """Read and written for summaries, besides the requests."""
+    """Read and written for summaries, in addition to the requests."""
     summary_usd: float | None = 0.0
     statements: int = 0
-    """How many the last window tells, of all that were stated before it."""
+    """How many of the earlier statements the last window contains."""
     statements_share: float = 0.0
-    """The share of the statements made so far that a window tells, on average: as said, in its summary or ledger."""
+    """The mean share of the statements so far that a window contains: verbatim, in its summary or ledger."""
     too_large: tuple[int, ...] = ()
-    """The replies whose requests would not fit."""
     is_estimate: bool = True
 
     @property
     def tokens(self) -> int:
-        """All that was sent for replies."""
         return sum(each.tokens for each in self.requests)
 
     @property
     def cached_share(self) -> float:
-        """Of the prompt tokens, what came first again in the next request and could be read from a cache."""
+        """The share of prompt tokens that the next request repeats at its start, so that a cache could serve them."""
         read = sum(each.usage.input for each in self.requests)
         return sum(each.usage.cache_read for each in self.requests) / read if read else 0.0
 
     @property
     def cost_usd(self) -> float | None:
-        """With summaries; None where a price is not known."""
+        """Including summaries; None if a price is unknown."""
         costs = [self.summary_usd, *(each.usage.cost_usd for each in self.requests)]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
@@ -167,10 +161,10 @@ class StrategyComparison(Struct, frozen=True):
     limit: int
     changes: PlanChanges
     statements: int
-    """All that was stated in the conversation, as far as it is recognised."""
+    """All recognised statements of the conversation."""
     runs: tuple[StrategyResult, ...]
     recorded: StrategyResult | None = None
-    """As it was; None where no request is recorded."""
+    """As it was; None if no request is recorded."""
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

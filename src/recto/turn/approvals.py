@@ -1,4 +1,4 @@
-"""Approvals: which tool calls may run: as settings, options and the user say, by what a tool is now."""
+"""Approvals: decides which tool calls may run, from settings, options and the user's answers."""
 
 import asyncio
 import logging
@@ -32,17 +32,15 @@ SAID = {
 class Approvals(Struct):
     overrides: SourceOverrides
     allowed: Collection[str]
-    """Servers and tools that may run without asking as long as the session lasts."""
+    """Servers and tools that may run without asking during this session."""
     can_ask: bool
-    """The user can be asked."""
     accepted: AllowedTools
     remember: Callable[[ToolDefinition], Awaitable[object]]
-    """Keeps that this tool may always run in the conversation."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By call id."""
 
     async def ask(self, toolbox: Toolbox, calls: tuple[ToolCall, ...], emit: Emit) -> None:
-        """Decides about all calls, one after another, by what their servers say about the tools now."""
+        """Decides about each call in turn, using the tools' current definitions."""
         await asyncio.gather(*map(toolbox.update, {call.name for call in calls if self._may_run(toolbox, call)}))
         for call in calls:
             runnable = toolbox.runnable(call.name)
@@ -50,7 +48,7 @@ class Approvals(Struct):
             if verdict is None and runnable is not None:
                 if self.can_ask:
                     asked = ApprovalAsked(call, runnable.tool, change)
-                    self.verdicts[call.id] = "denied"  # if the turn is stopped at the question
+                    self.verdicts[call.id] = "denied"  # in case the turn is stopped at the question
                     await emit(asked)
                     verdict = await self._answer(asked, runnable)
                 if verdict is None:
@@ -59,21 +57,21 @@ class Approvals(Struct):
             self.verdicts[call.id] = verdict or ""
 
     def _may_run(self, toolbox: Toolbox, call: ToolCall) -> bool:
-        """Whether it is worth to start a server: the call can be made, and is allowed by name or can be."""
+        """True if the call can be made and may be allowed: only then is its server worth starting."""
         runnable = toolbox.runnable(call.name)
         if runnable is None or runnable.approval == "deny" or not _can_run(call, runnable.tool):
             return False
         return self.can_ask or self._is_named(runnable) or runnable.definition.id in self.overrides.allowed
 
     def _is_named(self, runnable: RunnableTool) -> bool:
-        """Whether settings or options allow it, as far as its name goes."""
+        """True if settings or options allow the tool by name."""
         tool = runnable.tool
         named = tool.server in self.allowed or f"{tool.server}/{tool.id.name}" in self.allowed
         return runnable.approval == "allow" or named
 
     async def _known(self, call: ToolCall, runnable: RunnableTool | None) -> tuple[Verdict | None, ToolChange | None]:
-        """The verdict where nobody has to be asked, else None and what has changed since the user allowed the tool.
-        A call that must fail anyway needs no question."""
+        """The verdict, or None if the user must be asked, and how the tool has changed since it was allowed. Calls that
+        must fail anyway need no question."""
         if runnable is None or (not isinstance(runnable, RemoteTool) and runnable.approval == "allow"):
             return "", None
         if runnable.approval == "deny":
@@ -93,8 +91,8 @@ class Approvals(Struct):
         return self.accepted.change(runnable.definition) if isinstance(runnable, RemoteTool) else None
 
     def _since(self, definition: ToolDefinition, sha256: str) -> ToolChange | None:
-        """How a tool differs from what was always allowed in the conversation; None if the user accepted that. A
-        conversation from elsewhere names a definition that was never accepted here."""
+        """How a tool differs from the one always allowed in the conversation; None if the user accepted the change. An
+        imported conversation names a definition that was never accepted here."""
         before = self.accepted.known(definition, sha256)
         is_accepted = before is not None and self.accepted.change(definition) is None
         return None if is_accepted else ToolChange(before, definition)
@@ -120,7 +118,7 @@ class Approvals(Struct):
             log.exception("what was allowed about %s could not be kept", definition.id)
 
     def refused(self, call: ToolCall) -> ToolResult | None:
-        """The result of a call that may not run; None if it may."""
+        """The result of a call that may not run, else None."""
         verdict = self.verdicts.get(call.id, "")
         if verdict in MAY_RUN:
             return None
@@ -130,7 +128,7 @@ class Approvals(Struct):
 def _can_run(call: ToolCall, tool: Tool) -> bool:
     try:
         arguments_of(call, tool)
-    except RectoError:  # the call itself reports what is wrong with its arguments
+    except RectoError:  # the call itself reports invalid arguments
         return False
     return True
 

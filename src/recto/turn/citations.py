@@ -1,10 +1,9 @@
-"""Citations: the documents of a turn: those that the message names, and those that tools read or found for the reply.
+"""Citations: the documents of a turn: those the message names, and those that tools read or found for the reply.
 
-Each document once over all rounds of tool calls. What a tool returned is read from its name and its JSON.
+Each document is listed once. Documents are recognised from a tool's name and the JSON it returns.
 
-DocumentSummaryWriter: a model writes one line about each long document, in the background after a reply. The line is
-kept by the document's hash and used the next time. One failure ends it for the turn.
-"""
+DocumentSummaryWriter: after a reply, a model writes one line about each long document, in the background. Lines are
+kept by the document's hash. The first failure ends the work for the turn."""
 
 import asyncio
 import hashlib
@@ -47,12 +46,12 @@ ORDER = (
     "Say in one sentence of at most 20 words what this document is about. Answer with that sentence alone.\n\n{text}"
 )
 MOST_TOKENS, LOOKED_AT = 50, 4_000
-# Per turn; other documents get their line when they are referred to again.
+# Per turn; other documents get their line the next time they are cited.
 MOST, TIMEOUT_S = 3, 60.0
 
 
 def document_line(document: Document, gists: DocumentSummaries | None) -> str:
-    """One line about a document: its own first sentence, or what a model wrote about exactly this text."""
+    """One line about a document: its own first sentence, or a model's summary of exactly this text."""
     own = document_summary(document)
     return own.text if own.is_complete or gists is None else gists.get(_sha(document)) or own.text
 
@@ -63,7 +62,7 @@ class DocumentSummaryWriter:
         self._tasks = TaskSet()
 
     def begin(self, session: ChatSession, context: TurnContext, citations: "Citations") -> None:
-        """Starts with documents that say nothing short about themselves; a weak model would write worse lines."""
+        """Starts writing lines, except for documents that describe themselves, or with a weak model."""
         gists = citations.summaries
         if not self._is_on or gists is None or not context.model.summarizes:
             return
@@ -85,7 +84,7 @@ class DocumentSummaryWriter:
                     await asyncio.to_thread(gists.put, _sha(document), answer.text)
 
     async def close(self) -> None:
-        """Drops lines that are not written yet."""
+        """Drops lines that are not yet written."""
         await self._tasks.close()
 
 
@@ -103,29 +102,24 @@ class Citations(Struct):
     summaries: DocumentSummaries | None = None
     is_on: bool = True
     documents: dict[str, Document] = field(default_factory=dict)
-    """Documents that were referred to and read."""
     quotes: tuple[Quote, ...] = ()
-    """What notes say about the message."""
     are_quotes_told: bool = False
-    """Whether the user has seen them before the model was ready."""
+    """True if the user saw the quotes before the model was ready."""
     are_notes_asked: bool = False
-    """Whether notes were looked up for the message."""
     instead: str = ""
-    """What is said in place of the words of a model that is too small to answer from notes."""
+    """Replaces the reply of a model too small to answer from notes."""
     _found: list[DocumentReference] = field(default_factory=list)
 
     def add_passages(self, passages: Sequence[AnswerPassage]) -> None:
-        """Remembers for the reply what was found for its message."""
         if self.is_on:
             self._found += [_found(each.document.path, each.text) for each in passages]
 
     def with_references(
         self, message: Message, documents: Sequence[NamedDocument], reader: str | None, opened: Document | None = None
     ) -> Message:
-        """The message with the documents that it names; as it is where it names none.
+        """The message with the documents it names, if any.
 
-        The model is told of them where it can read them: a list of what it cannot look up only leads it astray.
-        """
+        The model only sees the list if it can read documents: otherwise it is led astray."""
         if not self.is_on:
             return message
         roots = {each.path: str(each.root) for each in documents if each.path and each.root}
@@ -143,8 +137,8 @@ class Citations(Struct):
         return replace(message, blocks=(*message.blocks, replace(made[0], told=text), *made[1:]))
 
     def add_result(self, call: ToolCall, result: ToolResult) -> None:
-        """Remembers for the reply what a tool read or found. A search result shows a snippet; a document that was read
-        has none."""
+        """Keeps what a tool read or found, to cite it. A search result has a snippet; a document that was read has
+        none."""
         if not self.is_on or not self.vault or result.is_error:
             return
         try:
@@ -161,11 +155,10 @@ class Citations(Struct):
 
     @property
     def has_found(self) -> bool:
-        """Whether a search or a tool found anything."""
         return bool(self._found or self.quotes)
 
     def block(self) -> References | None:
-        """The documents that the reply was made with, with a line about each."""
+        """The documents used for the reply, with a line about each."""
         found = unique_references(self._found)
         if not found and not (self.quotes and self.is_on):
             return None
@@ -187,7 +180,7 @@ class Citations(Struct):
         return document_line(document, self.summaries) or None
 
     def _link(self, path: str) -> str:
-        """By its name alone where that leads to it: two notes may have one name."""
+        """A link by name if that is unambiguous: two notes may share one."""
         assert self.vault is not None
         return self.vault.shortest_link(path)
 
@@ -201,7 +194,7 @@ class Citations(Struct):
         try:
             return self._line(self.documents.get(path) or self.vault.read(path))
         except RectoError:
-            # the model has read it, whatever became of the file since
+            # the model has read it, even if the file has changed since
             return UNREADABLE if reference.context_snippet else None
 
 

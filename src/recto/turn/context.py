@@ -1,8 +1,7 @@
-"""What stays the same through all requests of a turn.
+"""The values that stay the same through all requests of a turn.
 
-CallOptions: what one call asks for besides its message. ResolvedModel: the model that answers, known before anything is
-picked. TurnContext: the same with what was picked: preamble, tools and budget.
-"""
+CallOptions: the options of one call. ResolvedModel: the model that answers, known before anything is picked.
+TurnContext: the same with the picks: preamble, tools and budget."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,68 +27,65 @@ from recto.window.count import SMALLEST_SUMMARY
 from recto.window.plan import Budget, Shares, limit_of, reserve_of
 from recto.window.request import Parameters
 
-# A share of a large window would be a book; nobody writes or reads one between two messages.
+# In a large window a plain share would be the size of a book.
 LONGEST_SUMMARY = 4096
 LARGEST_SUMMARY = 0.3
-# A smaller room gets the summary of this one, as far as it may: what a chat has decided takes no less to tell. Not
-# where messages that matter are still sent in full: they need the room.
+# A smaller room gets the summary of this one, as far as possible: the decisions of a chat take no less space there. Not
+# if important messages are still sent in full.
 SMALL_ROOM = 5120
-# Sentences of the originals take more than a model's own words. Low water still leaves this to the latest messages.
+# Sentences of the originals take more room than a model's words. Low water still leaves this to the latest messages.
 SMALL_ROOM_OF_SENTENCES, LARGEST_OF_SENTENCES, LATEST = 8192, 0.4, 448
 TIGHTER = 0.75
-# The recall tool is not worth a larger share of the room: in a small window everything is near anyway.
+# The recall tool is not worth a larger share: in a small window everything is recent anyway.
 LARGEST_TOOL = 0.04
-# Of fewer archived messages those that matter come back by themselves.
+# With fewer archived messages, the relevant ones are recalled anyway.
 WORTH_A_TOOL = 16
 STRATEGY = "context.strategy"
 
 Summarizer = Callable[[list[dict[str, Any]]], Awaitable[str]]
-"""Gets the messages of a request for a summary, as they would be sent, and gives the summary."""
+"""Takes the messages of a summary request as they would be sent, and returns the summary."""
 
 
 class CallOptions(Struct, frozen=True):
-    """What is left out follows the conversation, its agent and the settings."""
+    """Unset options follow the conversation, its agent and the settings."""
 
     model: str | None = None
     strategy: str | None = None
     parameters: Parameters = Parameters()
-    """Fields that are not None are sent in place of the settings' own."""
+    """Fields that are not None override the settings."""
     tools: tuple[Tool, ...] = ()
     """Tools that the caller runs: their calls are handed back, and the next message carries the results."""
     window: int | None = None
-    """To see what would be sent: the size of the window in place of the model's own."""
+    """For previews: a window size in place of the model's own."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """To see what would be sent: settings of context, by key, over all others."""
+    """For previews: context settings by key, overriding all others."""
     system: str | None = None
-    """Instructions in place of those of agent and settings."""
+    """Overrides the instructions of agent and settings."""
     runs_tools: bool = True
     """False: only the caller's tools are offered."""
     may_send: bool = True
-    """False: the caller sends the request, and no model is asked meanwhile."""
+    """False: the caller sends the request, and no model is called."""
     summarizer: Summarizer | None = None
     """Writes summaries in place of a model."""
     notes: tuple[str, ...] = ()
-    """What the record should say about this call."""
+    """For the record of this call."""
 
 
 NO_OPTIONS = CallOptions()
 
 
 class ResolvedModel(Struct, frozen=True):
-    """The model that answers, as which agent, how it counts, what is asked of it."""
-
     provider: Provider
     token_cache: TokenCache
     parameters: Parameters
     settings: ContextSettings
-    """In force for this model, agent, conversation and call."""
     agent: Agent
     prompt: str
     notes: tuple[str, ...] = ()
     spend: SpendSettings = SpendSettings()
     tools: ToolSettings = ToolSettings()
     runs_tools: bool = True
-    """False where the caller sends the reply on: nobody would run a tool of ours."""
+    """False if the caller sends the request: then nobody would run our tools."""
     reply_limit: ReplyLimit = ReplyLimit()
 
     @property
@@ -115,12 +111,11 @@ class ResolvedModel(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether the size of the window is known."""
         return bool(self.model.window or self.settings.max_prompt_tokens)
 
 
 class Preambles(Struct, frozen=True):
-    """What a window may start with: without the recall tool, and with it."""
+    """The beginnings of a window, without and with the recall tool."""
 
     plain: Preamble
     with_recall: Preamble | None = None
@@ -139,18 +134,18 @@ class TurnContext(ResolvedModel, frozen=True, kw_only=True):
     preamble: Preamble
     budget: Budget
     compacts: bool
-    """Whether a cut is kept as a Compaction; else each request leaves out what does not fit."""
+    """True if a cut is kept as a Compaction; otherwise each request leaves out what does not fit."""
     preambles: Preambles
     after_compaction: Preambles
-    """After a compaction, which drops the tools that were chosen for earlier messages."""
+    """For use after a compaction, which drops tools chosen for earlier messages."""
     compaction: int | None = None
-    """The number of the Compaction that was in force when the turn began."""
+    """The number of the Compaction in force when the turn began."""
     tightened: int = 0
-    """How often the provider has said in this turn that the window is too long."""
+    """How often the provider rejected the window as too long in this turn."""
 
     def at(self, view: View) -> "TurnContext":
-        """For this view. A compaction breaks the prefix in any case, so that is when the preamble changes: the recall
-        tool comes in, and what was chosen for earlier messages goes."""
+        """The context for this view. Only a compaction, which breaks the prefix anyway, changes the preamble: it adds
+        the recall tool and drops tools chosen for earlier messages."""
         number = view.compaction.compaction_number if view.compaction else None
         preamble = (self.preambles if number == self.compaction else self.after_compaction).at(view)
         return replace(self, preamble=preamble, budget=replace(self.budget, tools=preamble.for_tools))
@@ -160,18 +155,18 @@ class TurnContext(ResolvedModel, frozen=True, kw_only=True):
         return self.preambles.with_recall is not None
 
     def without_recall_tool(self) -> "TurnContext":
-        """Where room is short the recall tool is the first to go."""
+        """The recall tool is dropped first when room is short."""
         return replace(
             self, preambles=Preambles(self.preambles.plain), after_compaction=Preambles(self.after_compaction.plain)
         )
 
     def without_tool_calls(self) -> "TurnContext":
-        """The tools stay where the prefix has them, but the model may no longer call one: an answer is wanted now."""
+        """The tools stay for the sake of the prefix, but may not be called: an answer is wanted now."""
         parameters = replace(self.parameters, tool_choice="none" if self.preamble.tools else None)
         return replace(self, parameters=parameters)
 
     def tighter(self) -> "TurnContext":
-        """The same with a smaller window: its provider counts more than we do."""
+        """A smaller window: the provider counts more tokens than we do."""
         budget = self.budget
         limit = int(budget.limit * TIGHTER)
         budget = replace(
@@ -186,27 +181,26 @@ class TurnContext(ResolvedModel, frozen=True, kw_only=True):
 
     @property
     def chosen_strategy(self) -> Strategy:
-        """What settings, agent, conversation and call ask for."""
         return STRATEGIES[self.settings.strategy]
 
     @property
     def strategy(self) -> Strategy:
-        """The one in force: where nothing is compacted, what does not fit is left out as `discard` does."""
+        """The strategy in force; like `discard` if nothing is compacted."""
         return self.chosen_strategy if self.compacts else DISCARD
 
     @property
     def reader(self) -> str | None:
-        """The tool that reads documents, where the model has it."""
+        """The tool that reads documents, if the model has it."""
         return READ_DOCUMENT if any(tool.name == READ_DOCUMENT for tool, _ in self.preamble.tools) else None
 
     @property
     def free(self) -> int:
-        """The room that the preamble leaves."""
+        """The room left by the preamble."""
         return self.budget.room - self.preamble.count.tokens
 
 
 async def build_context(resolved: ResolvedModel, stable: StablePicks, compaction: int | None = None) -> TurnContext:
-    """`compaction` is the number of the Compaction in force, for which the tools were picked."""
+    """`compaction`: the number of the Compaction in force, for which the tools were picked."""
     instructions = Instructions(resolved.prompt, stable.rules, stable.references, stable.memory)
     base = await build_preamble(resolved.token_cache, resolved.parameters, instructions)
     lasting = tuple(each for each in stable.tools if each.lasts)
@@ -229,7 +223,6 @@ async def build_context(resolved: ResolvedModel, stable: StablePicks, compaction
 
 
 async def _preambles(resolved: ResolvedModel, base: Preamble, tools: Sequence[OfferedTool]) -> Preambles:
-    """Without the tools that need an archive, and with them where they are worth their place."""
     add = partial(with_tools, base, resolved.token_cache, resolved.parameters)
     plain = await add([each.selection for each in tools if not each.needs_archive])
     if not any(each.needs_archive for each in tools):
@@ -244,7 +237,7 @@ def _budget(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -> B
     return Budget(
         limit,
         resolved.reserve,
-        # of the room, not of the limit: where the reserve is half of a small window, the next turn would cut again
+        # of the room, not of the limit: if the reserve is half of a small window, every turn would cut again
         low_water=int(room * settings.low_water),
         trigger=math.ceil(limit * settings.threshold - 1e-9) if compacts else None,
         summary=longest_summary(limit, room, settings, has_writer=resolved.has_summary_writer),
@@ -258,7 +251,8 @@ def _budget(resolved: ResolvedModel, preamble: Preamble, *, compacts: bool) -> B
 
 
 def longest_summary(limit: int, room: int, context: ContextSettings, *, has_writer: bool) -> int:
-    """In tokens as sent: what is asked for, no more than 30 % of the window, and enough to say something."""
+    """The limit in tokens as sent: the length asked for, but at most 30 % of the window, and at least enough to be
+    useful."""
     whole, most = room, LARGEST_SUMMARY * room
     if not STRATEGIES[context.strategy].bands:
         whole = max(room, SMALL_ROOM if has_writer else SMALL_ROOM_OF_SENTENCES)

@@ -1,7 +1,6 @@
 """DocumentPicker: the documents that a message names and the one that is open beside the chat.
 
-Small documents go in whole, of larger ones the relevant parts; a model with a reading tool fetches large ones itself.
-"""
+Small documents are inserted whole, larger ones in part; a model with a reading tool fetches large ones itself."""
 
 import asyncio
 import hashlib
@@ -28,9 +27,9 @@ from recto.turn.turn import Picker, Room, Turn, VolatilePicks
 from recto.vault.document import Document
 from recto.vault.note_chunks import parts_text, relevant_parts
 
-# Of the unused room: a model that can read for itself gets small documents at once and larger ones through its tool.
+# Shares of the unused room. A model with a reading tool fetches larger documents itself.
 SHARE_WITH_TOOLS, SHARE_WITHOUT_TOOLS = 0.20, 0.60
-# Tokens of a letter, about, to choose sections by; what is chosen is counted.
+# Rough tokens per letter, for choosing sections; the chosen ones are counted.
 PER_LETTER = 0.3
 LEAST = 60
 OPEN = "the document that is open"
@@ -44,7 +43,7 @@ class DocumentPicker(Picker):
         self._opened: Document | None = None
 
     async def annotate(self, message: Message, context: TurnContext) -> Message:
-        """The message with the documents that it names; a vault that fails here is noted, and the turn goes on."""
+        """Adds the documents that the message names. If the vault fails, that is noted, and the turn goes on."""
         if self._session.is_guest or (self._session.document is None and not may_name_documents(message.text)):
             return message
         return await asyncio.to_thread(self._annotate, message, context.reader)
@@ -108,11 +107,11 @@ class DocumentPicker(Picker):
 
 
 async def _open_insert(token_cache: TokenCache, document: Document, room: int) -> Insert | None:
-    """The document that the user has open: as much of its beginning as fits."""
+    """Inserts as much of the beginning as fits."""
     path, keep, because = document.path, len(document.text), OPEN
     text = fenced_document(path, document.text)
     while (tokens := await token_cache.tokens_of(text)) > room:
-        # a tenth less than in proportion: counts do not run evenly through a text
+        # a tenth less than in proportion: tokens are not spread evenly over a text
         keep = int(keep * room / tokens * 0.9)
         if room < LEAST or keep < LEAST:
             return None
@@ -126,7 +125,7 @@ def _insert(path: str, text: str, because: str) -> Insert:
 
 
 async def _relevant(token_cache: TokenCache, document: Document, question: str, room: int) -> tuple[str, str] | None:
-    """The sections that bear on the question, as many as fit, and what they are of the whole."""
+    """The relevant sections that fit, and how much of the document they are."""
     aim = room
     for _ in range(3):
         chosen = relevant_parts(document, question, room=aim, count=lambda text: int(len(text) * PER_LETTER) + 1)

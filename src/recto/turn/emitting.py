@@ -1,4 +1,4 @@
-"""Events: whoever works tells them with `await emit(event)`, and whoever listens reads them one after another."""
+"""Events: work reports them with `await emit(event)`, and a listener reads them one after another."""
 
 import asyncio
 import logging
@@ -34,12 +34,12 @@ from recto.events import (
 
 T = TypeVar("T")
 Emit = Callable[[Event], Awaitable[None]]
-"""Comes back when the event was read, and the next one is asked for."""
+"""Returns when the listener has read the event and asks for the next one."""
 PATIENCE_S = 0.5
 
 
 class _Telling:
-    """What `emit` waits for, in place of a future: it goes up to whoever drives the work."""
+    """The awaitable behind `emit`, passed up to the driver of the work."""
 
     def __init__(self, event: Event) -> None:
         self.event = event
@@ -54,20 +54,19 @@ async def _emit(event: Event) -> None:
 
 @types.coroutine
 def _waited_for(future: Any) -> Generator[Any, None, None]:
-    """Passes on to the loop what the work waits for."""
+    """Passes the work's own awaitables on to the loop."""
     yield future
 
 
 async def events_of(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
     """The events of some work, for a reader who answers a question before taking the next event. Closing the generator
-    cancels the work, and waits until that has put everything in order.
+    cancels the work, and waits until it has cleaned up.
 
-    The work is driven by hand, in the task of the reader: a task of its own would switch twice for each event, which
-    made a turn a quarter slower. So `emit` must not be called in a task that the work starts.
-    """
+    The work is driven step by step in the reader's task: a separate task would switch twice for each event, which made
+    a turn a quarter slower. So `emit` must not be called in a task that the work starts."""
     coroutine = work(_emit)
     step: Callable[[], Any] = partial(coroutine.send, None)
-    left: BaseException | None = None  # nobody reads any more, because of this
+    left: BaseException | None = None  # the reason why nobody is reading any more
     while True:
         try:
             waits_for = step()
@@ -96,7 +95,7 @@ async def events_of(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> Asyn
 
 
 async def patiently(work: Coroutine[Any, Any, T], emit: Emit, tell: Callable[[], Working]) -> T:
-    """Does some work, and says what is done once it takes long. `tell` may read files: it runs in a thread."""
+    """Does some work, and reports it once it takes long. `tell` may read files, so it runs in a thread."""
     task = asyncio.ensure_future(work)
     try:
         if not (await asyncio.wait([task], timeout=PATIENCE_S))[0]:
@@ -114,7 +113,7 @@ log = logging.getLogger("recto.events")
 
 
 def log_event(event: Event) -> None:
-    """In words at the level INFO; the texts of messages, replies and results only at DEBUG."""
+    """The texts of messages, replies and results are logged only at DEBUG."""
     # called for every piece of a reply
     if isinstance(event, TextDelta | ThinkingDelta) or not log.isEnabledFor(logging.WARNING):
         return

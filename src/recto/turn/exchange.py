@@ -1,4 +1,4 @@
-"""Exchange: one request and what comes back: the reply, stored as it streams, and the tool calls it asks for."""
+"""Exchange: one request and its reply, stored as it streams, with the tool calls it asks for."""
 
 import asyncio
 import logging
@@ -54,7 +54,7 @@ NEARLY_FULL, NEARLY_DUE = 0.80, 0.94
 
 
 async def record_request(store: Store, session: ChatSession, planned: PlannedRequest, message: Message) -> Request:
-    """Stores what will be sent before it leaves, unless it would cost more than the user wants to spend."""
+    """Stores a request before it is sent, unless it would exceed a spending limit."""
     request, cache = reply_request(planned, session.conversation, message), planned.token_cache
     if session.cap:  # without `max_tokens` a reply may be longer than the reserve
         most = at_most(planned.context.model, planned.window.total, planned.longest_reply)
@@ -77,7 +77,7 @@ async def record_request(store: Store, session: ChatSession, planned: PlannedReq
 
 
 async def count_results(store: Store, cache: TokenCache, reply: str | None, results: str | None) -> None:
-    """Counts results that the caller gave for the calls of a reply; nothing where no reply waited for any."""
+    """Does nothing if no reply was waiting for results."""
     if not reply or not results:
         return
     called = await store.do(store.tree.message, reply)
@@ -93,7 +93,7 @@ async def count_results(store: Store, cache: TokenCache, reply: str | None, resu
 
 
 def _add_results(store: Store, reply: Message, results: int | None) -> None:
-    """Adds the tokens of results to the reply that made the calls. Runs in the store's thread."""
+    """Runs in the store's thread."""
     if results is not None:
         tokens = replace(reply.tokens, tools=(reply.tokens.tools or 0) + results)
         store.tree.count(replace(reply, tokens=tokens))
@@ -110,24 +110,23 @@ class Exchange:
     turn: Turn
     planned: PlannedRequest
     request: Request
-    """Recorded; both are replaced where the provider finds the request too long."""
+    """As recorded; replaced together with the plan if the provider finds the request too long."""
     use_tracker: UseTracker
     streams: OpenStreams
     calls: tuple[ToolCall, ...] = ()
-    """What the reply asks for, once it is complete."""
+    """The calls of the complete reply."""
     handed_back: tuple[ToolCall, ...] = ()
-    """Of these, what the caller runs."""
     listener: Callable[[ReplyPart], None] | None = None
-    """Hears the parts of the reply as they are stored."""
+    """Receives the parts of the reply as they are stored."""
     also: Callable[[str, Sequence[Block]], None] | None = None
-    """Writes more about the reply, which it is given by its id and its blocks, when that is stored whole."""
+    """Writes more about the reply when it is stored whole; called with its id and blocks."""
     finish: str = ""
-    """Why the reply ended, as the provider says."""
+    """Why the reply ended, according to the provider."""
     _attempts: list[dict[str, Any]] = field(init=False)
     _notes: list[str] = field(init=False)
     _reply: Message | None = None
     _sent_ids: frozenset[str] | None = None
-    """Of the calls that the request tells; None before they are asked for."""
+    """The call ids in the request; None until they are needed."""
 
     @property
     def context(self) -> TurnContext:
@@ -146,7 +145,7 @@ class Exchange:
         return self.turn.citations
 
     async def announce(self, emit: Emit) -> None:
-        """The request leaves, with this much in its window."""
+        """Reports that the request is sent, and how full its window is."""
         window, budget = self.planned.window, self.planned.budget
         usage, due = ContextUsage(window.total, window.limit), budget.due
         await emit(usage)
@@ -160,7 +159,7 @@ class Exchange:
     # -- the reply
 
     async def run(self, emit: Emit) -> None:
-        """Streams the reply to the store and the listener. What arrived is kept, however the stream ends."""
+        """Streams the reply. However the stream ends, what arrived is kept."""
         self._attempts, self._notes = [], []
         context, request, told = self.context, self.request, self.citations.instead
         incoming = self._incoming("assistant", context.provider.name, context.model.name, request.id)
@@ -182,7 +181,7 @@ class Exchange:
         try:
             await self._tell(message, done, emit)
         except BaseException:
-            if own := self._own_calls:  # a caller who leaves at the reply leaves no call without its result
+            if own := self._own_calls:  # if the caller leaves during the reply, every call still gets its result
                 await self._close_round(self._incoming("tool"), own, "stopped")
             raise
 
@@ -242,7 +241,7 @@ class Exchange:
 
     @property
     def _facts(self) -> tuple[str, ...]:
-        """The numbers of the facts that the request tells."""
+        """The numbers of the facts in the request."""
         inserts = (item for item, _ in self.planned.current.inserts)
         return tuple(pick.name for item in inserts for pick in item.picks if pick.kind == "fact")
 
@@ -253,7 +252,7 @@ class Exchange:
             await incoming.add(["text", ""])
         toolbox, model, citations = self.context.toolbox, self.context.model, self.citations
         size = sum(len(block.text) for block in incoming.blocks if isinstance(block, Text | Thinking))
-        # else the last words are stored with the end of the reply, in one commit
+        # otherwise the last words are stored with the end of the reply, in one commit
         if citations.has_found or not self.context.token_cache.counter.is_quick or size > LONG_REPLY:
             self.streams.flush_soon()
         self.finish = done.finish
@@ -306,8 +305,8 @@ class Exchange:
         return message
 
     async def _end_cut(self, incoming: IncomingMessage, done: Done) -> Message:
-        """Keeps what came of a reply that was cut off. Its calls are neither run nor sent again: the last one may be
-        incomplete, and there may be thousands."""
+        """The calls of a cut-off reply are neither run nor sent again: the last one may be incomplete, and there may be
+        thousands."""
         if incoming.message is None:
             await incoming.add(["text", ""])
         self.finish, spent = done.finish, self._spent_on(incoming)
@@ -321,11 +320,11 @@ class Exchange:
         error = None if status == "stopped" else why.message if isinstance(why, RectoError) else repr(why)
         failed = why if isinstance(why, ProviderError) else None
         may_cost = status == "stopped" or incoming.message or (failed and failed.may_cost)
-        # what broke off while it was answered is paid for, what was refused before that is not
+        # a reply that broke off costs money, a rejected request does not
         spent = self._spent_on(incoming) if may_cost else None
         outcome = self._outcome(status, error, not_sent=failed is not None and not failed.sent)
         outcome["cost_usd"] = spent.cost_usd if spent else 0.0
-        # a store that fails here has most likely failed before: the first error is the one to report
+        # a store that fails here has probably failed before: the first error is the one to report
         with suppress(StoreError):
             found = self.citations.block() if incoming.blocks else None
             blocks = (*incoming.blocks, found) if found else None
@@ -338,12 +337,12 @@ class Exchange:
         return broken_off(self.context.model, self.planned.window.total, text, self.request.at_most_usd)
 
     def _outcome(self, finish: str, error: str | None = None, *, not_sent: bool = False) -> dict[str, Any]:
-        """What the record keeps that the reply itself does not say."""
+        """The fields of the record that the reply itself lacks."""
         told = {"finish": finish, "attempts": self._attempts, "error": error, "not_sent": not_sent}
         return {name: value for name, value in told.items() if value}
 
     def _learn(self, reported: int) -> Callable[[], None] | None:
-        """Writes down what a report teaches. What contradicts our counts is told once for each model."""
+        """Learns from a usage report. A report that contradicts our counts is noted once per model."""
         window, cache = self.planned.window, self.context.token_cache
         report, total = window.report(reported, cache.counter.key), f"{window.total:,}"
         if report.differs and not cache.calibration.contradicted:
@@ -363,7 +362,7 @@ class Exchange:
             self._notes.append(said + figures)
 
     async def _tokens(self, role: Role, blocks: tuple[Block, ...]) -> Tokens:
-        """What a message will cost as history; empty when it cannot be counted now."""
+        """The tokens of a message as history; empty if it cannot be counted now."""
         try:
             return await message_tokens(self.context.token_cache, role, blocks)
         except ProviderError:
@@ -376,8 +375,7 @@ class Exchange:
         return tuple(call for call in self.calls if call not in self.handed_back)
 
     async def run_tools(self, emit: Emit, *, may_run: bool) -> None:
-        """The calls of the reply, each with its one result in the end, whether or not they may run; those that the
-        caller runs are handed back."""
+        """Runs the calls of the reply, or hands them back. Each gets exactly one result, even if it may not run."""
         if own := self._own_calls:
             calls = own if may_run else ()
             if self.finish == "length" and calls and calls[-1] == self.calls[-1]:
@@ -414,14 +412,14 @@ class Exchange:
                     await emit(ToolFinished(call, await self._keep_result(incoming, task.result())))
         finally:
             for task, call in running.items():
-                # a thread that writes cannot be stopped half-way, and the model must know what it did
+                # a thread that writes cannot be interrupted, and the model must know what it did
                 if toolbox.writes(call):
                     await self._keep_result(incoming, await task)
                 else:
                     task.cancel()
 
     async def _keep_result(self, incoming: IncomingMessage, ran: ToolOutcome) -> ToolResult:
-        """Stores what does not go into the window: the whole of a long result, and what is not text."""
+        """Stores what does not go into the window: the whole of a long result, and anything but text."""
         result, whole = ran.result, [ran.whole.encode()] if ran.whole is not None else []
         if whole or ran.media:
             kept = await self.store.do(self.store.blobs.put_all, [*whole, *(each.data for each in ran.media)])
@@ -433,8 +431,8 @@ class Exchange:
         return result
 
     async def _close_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall], status: Status) -> None:
-        """Gives every call exactly one result: calls that never ran are closed as denied or cancelled. Runs to its
-        end, also when the turn is stopped right here."""
+        """Gives every call exactly one result; calls that never ran are denied or cancelled. Runs to its end even if
+        the turn is stopped."""
         await run_to_completion(asyncio.ensure_future(self._closed_round(incoming, calls, status)))
 
     async def _closed_round(self, incoming: IncomingMessage, calls: Sequence[ToolCall], status: Status) -> None:
@@ -452,7 +450,7 @@ class Exchange:
         await incoming.finish(
             status, blocks=results, tokens=tokens, also=lambda: _add_results(self.store, reply, tokens.own)
         )
-        for call, result in zip(calls, results, strict=True):  # in the order of the calls
+        for call, result in zip(calls, results, strict=True):
             self.citations.add_result(call, result)
         # a tool that was called counts as used, even if no final reply follows
         found = [tool.tool.id for call in self.calls if (tool := self.context.toolbox.runnable(call.name))]
@@ -464,11 +462,11 @@ class Exchange:
     # -- the sources that the reply used
 
     async def _used(self, blocks: Sequence[Block]) -> tuple[ReplyEvidence | None, list[UseEvidence]]:
-        """The sources that the last reply of a turn shows signs of using; a failure here costs only that."""
+        """The sources that the last reply of a turn used. A failure here is not reported to the user."""
         text = "".join(block.text for block in blocks if isinstance(block, Text))
         try:
             if found := reply_evidence(self.planned, text):
                 return found, found.uses if found.is_short else await asyncio.to_thread(lambda: found.uses)
-        except Exception:  # the reply is complete, whatever goes wrong here
+        except Exception:  # the reply is already complete
             log.exception("the sources that a reply used could not be detected")
         return None, []

@@ -1,8 +1,7 @@
 """IncomingMessage: a reply or a round of tool results as it comes in.
 
-OpenStreams: all of them that are open; at every tick what came is stored, of all in one commit. A crash loses nothing
-that was shown for a tenth of a second.
-"""
+OpenStreams: all open ones. Each tick stores what has arrived, for all of them in one commit, so that a crash loses
+nothing that was shown more than a tenth of a second ago."""
 
 import asyncio
 import logging
@@ -25,13 +24,11 @@ from recto.turn.session import ChatSession, SessionChanges, moved
 
 log = logging.getLogger(__name__)
 
-# Half of the time after which what was shown must be stored; the other half is for the commit.
+# Half of the time within which shown text must be stored; the other half is for the commit.
 TICK_S = 0.05
 
 
 class OpenStreams:
-    """One for all conversations of a desk."""
-
     def __init__(self, store: Store) -> None:
         self.store = store
         self._open: dict[IncomingMessage, None] = {}
@@ -48,19 +45,19 @@ class OpenStreams:
             self._open.pop(stream, None)
 
     async def tick(self) -> None:
-        """Waits for the next tick, which comes at the same moment for all streams; the first of them stores."""
+        """All streams wait for the same moment; the first of them stores."""
         await asyncio.sleep(TICK_S - (time.monotonic() - self._began) % TICK_S)
         if self._open and not self._is_asked_for:
             self._is_asked_for = True
             await self.store.do(self._store)
 
     async def flush(self) -> None:
-        """Stores what came since the last time. What cannot be stored now is tried again."""
+        """Stores what has arrived; what cannot be stored now is tried again."""
         if self._open:
             await self.store.do(self._store)
 
     def flush_soon(self) -> None:
-        """The same without waiting for it: also while the caller's loop is busy."""
+        """Like `flush`, but works even while the caller's loop is busy."""
         if self._open:
             self.store.begin(self._store)
 
@@ -73,32 +70,32 @@ class OpenStreams:
         if not taken:
             return
         try:
-            # not synced: a power cut may take the last words of a reply that has not ended, and twenty streams would
-            # keep each other waiting for the disk
+            # not synced: a power cut may lose the last words of an unfinished reply, but syncing would make twenty
+            # streams wait for the disk
             with self.store.database.write(is_synced=False):
                 for stream, steps in taken:
                     self.store.tree.grow(stream.id, steps)
         except StoreError as why:
-            log.warning("what came of a reply is not stored yet: %s", why.message)
+            log.warning("part of a reply is not stored yet: %s", why.message)
             for stream, steps in taken:
                 stream.put_back(steps)
 
 
 class IncomingMessage:
-    """A message that grows in the store from its first delta on. Nothing is stored if none ever comes."""
+    """A message that grows in the store from its first delta on."""
 
     def __init__(self, streams: OpenStreams, session: ChatSession, draft: Message) -> None:
         self._streams, self._store = streams, streams.store
         self._session, self._draft = session, draft
         self._made = Made(draft.provider, draft.model) if draft.provider and draft.model else None
         self._builder = MessageBuilder(self._made)
-        # deltas come in the caller's loop and are taken in the store's thread
+        # deltas arrive in the caller's loop and are taken in the store's thread
         self._building = threading.Lock()
         self._started = time.monotonic()
         self._ticker: asyncio.Task[None] | None = None
         self._begun = False
         self.is_over = False
-        """Nothing more comes; a finish that failed leaves what came to the next tick."""
+        """Nothing more comes. If finishing failed, the next tick stores what is left."""
         self.is_finished = False
 
     @property
@@ -111,11 +108,11 @@ class IncomingMessage:
 
     @property
     def message(self) -> Message | None:
-        """The message so far, once something of it has come."""
+        """The message so far; None before the first delta."""
         return replace(self._draft, blocks=self.blocks) if self._begun else None
 
     async def add(self, delta: Delta) -> None:
-        # first, so that nothing is missing if the caller is cancelled while the message is begun
+        # first, so that nothing is lost if the caller is cancelled while the message is created
         with self._building:
             self._builder.add(delta)
         if not self._begun:
@@ -123,12 +120,11 @@ class IncomingMessage:
             self._ticker = asyncio.create_task(self._tick())
 
     def take(self) -> list[Delta]:
-        """The deltas that are not stored yet, to be stored now."""
+        """The deltas to store now."""
         with self._building:
             return self._builder.take()
 
     def put_back(self, deltas: list[Delta]) -> None:
-        """Takes back what could not be stored."""
         with self._building:
             self._builder.put_back(deltas)
 
@@ -152,8 +148,7 @@ class IncomingMessage:
         outcome: dict[str, Any] | None = None,
         also: Callable[[], None] | None = None,
     ) -> Message | None:
-        """Stores the whole message and the outcome of its request, with what `also` writes; None if nothing had
-        come."""
+        """Stores the whole message, the outcome of its request and what `also` writes. None if nothing arrived."""
         if not self._begun:
             return None
         self.is_over = True
@@ -174,7 +169,7 @@ class IncomingMessage:
 
         try:
             await self._store.do(write)
-        finally:  # not before: waiting for the ticker lets others use the loop, and what was shown is not stored yet
+        finally:  # not earlier: while this waits for the ticker other tasks run, and shown text is not stored yet
             if self._ticker:
                 self._ticker.cancel()
                 await asyncio.gather(self._ticker, return_exceptions=True)
@@ -186,7 +181,7 @@ class IncomingMessage:
 
 
 def delta_of(part: TextPart | ThinkingPart | CallPart) -> Delta:
-    """What a part adds to the message. Its text is cleaned: providers can send characters that cannot be stored."""
+    """Cleans the text: providers can send characters that cannot be stored."""
     if isinstance(part, TextPart):
         return ["text", clean(part.text)[0]]
     if isinstance(part, ThinkingPart):

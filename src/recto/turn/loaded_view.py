@@ -16,30 +16,26 @@ from recto.window.count import SUMMARY, proportional_shares
 from recto.window.request import Entry
 from recto.window.window import NO_EXCERPTS, OWN_IDS, entries_of, ids_to_send, summary_entry
 
-# The first look at a path; each further one is twice as deep.
+# The first page of a path; each further page is twice as long.
 FIRST_PAGE = 256
 
 ALL_OWN: Mapping[str, Mapping[str, str]] = {}
 Unit = tuple[Message, ...]
 CountedUnits = dict[str, list[Counted]]
-"""The counted entries of each unit by the id of its first message; tool results count with their call."""
+"""Entries by the id of each unit's first message; tool results count with their call."""
 
 
 class LoadedView(Struct, frozen=True, dict=True):
-    """A view with the counts of all its units."""
-
     view: View
     counted_units: CountedUnits
     factor: float = 1.0
-    """The calibration of these counts."""
     summary: Counted | None = None
-    """The summary as it is sent."""
     results: Mapping[str, int] = field(default_factory=dict)
     """Tokens of each tool result of the last round, by `message/call`."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Tokens by message; tool results count with their call, those of the last round also one by one."""
+        """Tokens by message; tool results count with their call, those of the last round also individually."""
         sent = (*self.view.lifted, *self.view.tail)
         counts = {message.id: total_of(self.counted_units.get(message.id, ())) for message in sent}
         if self.summary:
@@ -53,7 +49,7 @@ class LoadedView(Struct, frozen=True, dict=True):
 
     @cached_property
     def all_results(self) -> dict[str, int]:
-        """Tokens of every tool result as it is sent, by `message/call`; where several are one entry, their shares."""
+        """Tokens of every tool result as it is sent, by `message/call`; several in one entry get their shares."""
         found: dict[str, int] = {}
         for unit in units(self.view.tail):
             keys = _result_keys(unit)
@@ -66,7 +62,6 @@ class LoadedView(Struct, frozen=True, dict=True):
         return found
 
     def rescaled(self, factor: float) -> "LoadedView":
-        """The same with another calibration."""
         if factor == self.factor:
             return self
         units = {id: [entry.rescaled(factor) for entry in entries] for id, entries in self.counted_units.items()}
@@ -76,12 +71,12 @@ class LoadedView(Struct, frozen=True, dict=True):
 
     @property
     def covered_before(self) -> int:
-        """How many messages the Compaction in force covers; the number of the last of them."""
+        """The number of covered messages, which is also the number of the last one."""
         before = self.view.compaction
         return before.messages_archived + len(before.lifted) if before and before.last else 0
 
     def archived(self, last: str | None, lifted: Sequence[str]) -> int:
-        """How many messages are archived after a cut, older ones that were not loaded included."""
+        """The number of messages archived after a cut, including those not loaded."""
         before, tail = self.view.compaction, self.view.tail
         said = {message.id: message.said for message in tail}.get(last or "")
         if said is None:
@@ -91,12 +86,11 @@ class LoadedView(Struct, frozen=True, dict=True):
 
     @cached_property
     def ahead(self) -> list[Counted]:
-        """What is sent in place of everything covered: the summary and the lifted messages."""
+        """The entries sent in place of everything covered: the summary and the lifted messages."""
         return [*([self.summary] if self.summary else ()), *self.entries(self.view.still_sent)]
 
     @cached_property
     def before(self) -> list[Counted]:
-        """Everything that precedes the current message."""
         return [*self.ahead, *self.entries(self.view.history)]
 
     def entries(self, messages: Sequence[Message]) -> list[Counted]:
@@ -104,14 +98,14 @@ class LoadedView(Struct, frozen=True, dict=True):
 
 
 def _result_keys(unit: Unit) -> dict[str, str]:
-    """By call, the key of its result: `message/call`."""
+    """Keys (`message/call`) by call."""
     return {result.call_id: f"{message.id}/{result.call_id}" for message in unit[1:] for result in message.results}
 
 
 async def load_view(
     store: Store, token_cache: TokenCache, head: str | None, current: str | None, room: int
 ) -> LoadedView:
-    """The view at `head`, newest first, as far back as could fit in `room`; older messages stay in the store."""
+    """The view at `head`, as far back as could fit in `room`; older messages stay in the store."""
     if head is None:
         return LoadedView(View((), current=current), {})
     size = FIRST_PAGE
@@ -131,14 +125,14 @@ async def load_view(
 
 
 def _said_of(page: list[Message]) -> list[Message]:
-    """A page oldest first, without Compactions."""
+    """A page, oldest first, without Compactions."""
     return [message for message in reversed(page) if message.compaction is None]
 
 
 async def extend_view(
     store: Store, token_cache: TokenCache, head: str | None, current: str | None, known: LoadedView | None
 ) -> LoadedView | None:
-    """A view that was loaded before, with the messages since; None when something else happened too."""
+    """A loaded view extended by newer messages; None if anything else has changed."""
     if head is None or known is None or not known.view.tail:
         return None
     last = known.view.tail[-1].id
@@ -152,7 +146,7 @@ async def extend_view(
     if any(message.compaction not in (None, known.view.compaction) for message in page):
         return None
     said = _said_of(page)
-    # what another process may still be writing must be read again
+    # messages that another process may still be writing must be read again
     if any(message.status == "unfinished" for message in (*known.view.tail, *said)):
         return None
     return await grown_view(store, token_cache, known, said, current)
@@ -161,10 +155,9 @@ async def extend_view(
 async def grown_view(
     store: Store, token_cache: TokenCache, known: LoadedView, said: Sequence[Message], current: str | None
 ) -> LoadedView:
-    """A view with these messages more at its end."""
     view = replace(known.view, tail=(*known.view.tail, *said), current=current)
     known = known.rescaled(token_cache.factor)
-    # the same Compaction tells the same
+    # the same Compaction has the same summary
     summary = known.summary if view.compaction and view.compaction.summary else None
     return await _view(store, token_cache, view, known.counted_units, summary)
 
@@ -219,7 +212,7 @@ async def _count(
     excerpts: Mapping[str, str],
     call_ids: Mapping[str, Mapping[str, str]] = ALL_OWN,
 ) -> CountedUnits:
-    """Counts of these messages' units; known ones are not rendered again."""
+    """Counts the units; known ones are not rendered again."""
     fresh = [unit for unit in units(messages) if unit[0].id not in known]
     entries = [entries_of(unit, excerpts, call_ids.get(unit[0].id, OWN_IDS)) for unit in fresh]
     counted = iter(await token_cache.count([entry for group in entries for entry in group]))
@@ -227,7 +220,7 @@ async def _count(
 
 
 async def view_after_cut(token_cache: TokenCache, loaded: LoadedView, block: Compaction) -> LoadedView:
-    """The view after this Compaction. Nothing is read again, and what is no longer sent is let go."""
+    """Nothing is read again, and what is no longer sent is released."""
     before, (covered, tail) = loaded.view.compaction, loaded.view.split(block.last)
     lifted = tuple(message for message in (*loaded.view.lifted, *covered) if message.id in block.lifted)
     view = replace(loaded.view, tail=tail, lifted=lifted, compaction=block, older=0)

@@ -1,7 +1,6 @@
-"""MemoryPicker: memory files stand among the rules, in the stable part of the window.
+"""MemoryPicker: memory files go among the rules, in the stable part of the window.
 
-Of those that would take too much of it, the sections that bear on the message come in front of it instead.
-"""
+For files too large for that, the sections that bear on the message go in front of it instead."""
 
 import asyncio
 import logging
@@ -26,9 +25,9 @@ from recto.window.request import Entry
 log = logging.getLogger(__name__)
 
 STABLE_SHARE = 0.15
-"""Of the room, for whole memory files."""
+"""Share of the room for whole memory files."""
 VOLATILE_SHARE = 0.20
-"""Of what is unused, for sections of longer ones."""
+"""Share of the unused room for sections of longer ones."""
 
 
 class MemoryPicker(Picker):
@@ -50,7 +49,7 @@ class MemoryPicker(Picker):
         }
         found = sum((read[scope] for scope, is_on in switches.items() if is_on), NO_MEMORY)
         named: dict[str, tuple[MemoryFile, Memory]] = {}
-        for file in found.files:  # of two with one name, the later is known by its path
+        for file in found.files:  # if two share a name, the later one is known by its path
             name = file.path if file.name in named else file.name
             named[name] = (file, Memory(name, file.text, include="always", path=file.path))
         whole = await self._fitting(list(named.values()))
@@ -63,12 +62,12 @@ class MemoryPicker(Picker):
             self._sections += [Memory(name, text, include="agent", path=file.path) for name, text in texts.items()]
             notes.append(f"{memory.name} is long for this window: only the sections that bear on a message are sent")
         if notes and not turn.is_draft and (project := turn.session.project):
-            # once for each change of the files: they would come with every question; a draft shows them all
+            # once per change of the files, not with every question; a draft shows all of them
             notes = [*await asyncio.to_thread(untold_notes, self._agents.home, project, found.files, notes)]
         return StablePicks(memory=tuple(chosen), notes=tuple(notes))
 
     async def _fitting(self, named: Sequence[tuple[MemoryFile, Memory]]) -> list[Memory]:
-        """Those that are sent whole: the user's first, then the nearest."""
+        """The files that are sent whole: the user's first, then the nearest."""
         cache, left = self._turn.resolved.token_cache, int(self._turn.resolved.room * STABLE_SHARE)
         counted = await cache.count([Entry("user", (Text(memory.text),)) for _, memory in named]) if named else []
         sized = [(*each, entry.count.tokens) for each, entry in zip(named, counted, strict=True)]
@@ -85,12 +84,12 @@ class MemoryPicker(Picker):
         return bool(self._sections)
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
-        """The sections of long files that bear on the message, the best first."""
+        """The relevant sections of long files, best first."""
         settings, text = context.settings, without_mentions(message.text)
         limits = ChoiceLimits(settings.top_k, settings.top_n, settings.include_score, settings.min_score)
         try:
             choice = await asyncio.to_thread(self._chooser.choose, text, self._sections, limits)
-        except Exception as why:  # a chat never ends because of what it might have been told
+        except Exception as why:  # a chat must not fail because of memory
             log.exception("choosing sections of memory failed")
             self.notes.append(f"no section of memory was chosen for this message ({type(why).__name__}: {why})")
             return VolatilePicks()
@@ -110,8 +109,7 @@ class MemoryPicker(Picker):
 
 
 def read_memory(files: MemoryFiles, agents: Agents, session: ChatSession) -> Mapping[MemoryScope, FoundMemory]:
-    """All memory files of a conversation, also those that the settings switch off: a turn begins with it, before the
-    settings are known."""
+    """Includes files that settings switch off: the turn reads them before it knows the settings."""
     folders, project = [folder for _, folder in agents.agent_folders(session.agent)], session.project
     gone = f"the folder of this conversation, {project}, is not there, nor is its memory"
     is_there = project is not None and os.path.isdir(project)

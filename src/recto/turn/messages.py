@@ -1,4 +1,4 @@
-"""UserMessage: what a caller gives to one turn: text, blocks, results of tool calls; checked, cleaned and stored."""
+"""UserMessage: the input of one turn: text, blocks, results of tool calls; checked, cleaned and stored."""
 
 import asyncio
 import base64
@@ -25,18 +25,18 @@ from recto.store.store import Store
 from recto.store.waiting import WaitingMessage
 from recto.turn.session import ChatSession, SessionChanges, moved
 
-# How many messages are read at a time to find the one that a turn answers; most often it is the last one.
+# Messages per page while looking for the one that a turn answers; it is usually the last one.
 PAGE, FIRST_PAGE = 64, 2
 DRAFT = "next"
 """The id of a message that is not stored."""
 
 
 class AnswerAgain(Struct, frozen=True):
-    """Nothing new is said: the user's last message on the path gets another reply."""
+    """Requests another reply to the user's last message on the path."""
 
 
 Given = str | bytes | Sequence[Block]
-"""A text, or blocks: text, images, files, and results of tool calls that were handed back."""
+"""A text, or blocks: text, images, files, and results of handed-back tool calls."""
 TurnStart = Given | AnswerAgain
 
 
@@ -44,17 +44,16 @@ class UserMessage(Struct, frozen=True):
     blocks: tuple[Block, ...] = ()
     results: tuple[ToolResult, ...] = ()
     repaired: int = 0
-    """How many characters could not be stored and were replaced."""
+    """The number of characters that could not be stored and were replaced."""
     answers_again: bool = False
-    """Nothing new is said: the user's last message gets another reply."""
 
 
 def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage:
-    """Invalid for a message that says nothing, or holds blocks that a user cannot give."""
+    """Raises Invalid if the message is empty, or holds blocks that a user cannot give."""
     if isinstance(given, AnswerAgain):
         return UserMessage(answers_again=True)
     if not isinstance(given, str | bytes | Sequence):
-        raise Invalid(f"a message is a text or a list of blocks, not {given!r}")
+        raise Invalid(f"a message must be text or a list of blocks, not {given!r}")
     repaired, blocks, results = 0, list[Block](), list[ToolResult]()
     if isinstance(given, str | bytes):
         text, repaired = clean(given)
@@ -62,7 +61,7 @@ def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage
     for block in given:
         if not isinstance(block, Text | File | ToolResult | Image):
             kind = getattr(block, "type", "")
-            raise Invalid(f"a message of the user cannot hold {f'a {kind} block' if kind else repr(block)}")
+            raise Invalid(f"a user message cannot contain {f'a {kind} block' if kind else repr(block)}")
         if not isinstance(block, Image):
             if not isinstance(block.text, str):
                 raise Invalid(f"the text of a {block.type} block must be a text, not {block.text!r}")
@@ -76,7 +75,7 @@ def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage
 
 
 class FirstReads(Struct, frozen=True):
-    """What a turn reads first, begun while its message is stored."""
+    """The first reads of a turn, begun while its message is stored."""
 
     agent: asyncio.Future[Agent]
     state: asyncio.Future[SourceState]
@@ -86,11 +85,10 @@ class FirstReads(Struct, frozen=True):
 
 class StartedTurn(Struct, frozen=True):
     message: Message
-    """The message that the turn answers."""
     reads: FirstReads
     events: tuple[Event, ...] = ()
     is_continued: bool = False
-    """The message was stored before: results came for tool calls that were handed back, or it is answered again."""
+    """The message was stored before: it has new tool results, or is answered again."""
 
 
 async def append_message(
@@ -99,13 +97,13 @@ async def append_message(
     given: UserMessage,
     reads: Callable[[Sequence[Block]], FirstReads],
 ) -> StartedTurn | None:
-    """Stores the message before anything else happens, together with those that wait. Tool calls that wait get their
-    results, or are closed. `reads` begins with what the turn needs next: the commit waits for the disk. None when
-    there is nothing to say: what waited was taken back."""
+    """Stores the message, together with those waiting, before anything else happens. Pending tool calls get their
+    results or are closed. `reads` starts reading what the turn needs next while the commit waits for the disk. None if
+    there is nothing to say: the waiting messages were withdrawn."""
     own = await stored_blocks(store, given.blocks)
 
     def step() -> tuple[tuple[Message, int | None] | None, SessionChanges]:
-        """The message, and how many that waited went into it; None for one that was there."""
+        """The message, and how many waiting ones it includes; None for a message stored before."""
         if given.answers_again:
             return (_turn_message(store, session), None), {}
         waiting = store.waiting.take(session.conversation)
@@ -153,21 +151,20 @@ def _joined(messages: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
 
 
 async def queue_message(store: Store, session: ChatSession, given: UserMessage) -> WaitingMessage:
-    """Stores a message that waits for its turn."""
     if given.results or not given.blocks:
-        raise Invalid("only a message can wait; results of tools go with the next message")
+        raise Invalid("only a message can wait; send tool results with the next message")
     blocks = await stored_blocks(store, given.blocks)
     add = partial(session.commit, store, lambda: (store.waiting.add(session.conversation, blocks), {}))
     return await store.do(add)
 
 
 async def is_waiting(store: Store, session: ChatSession) -> bool:
-    """Whether a message can enter now. Calls that were handed back to the caller are answered first."""
+    """True if messages wait to enter the conversation now. Handed-back calls are answered first."""
     return session.pending is None and bool(await store.do(store.waiting.of, session.conversation))
 
 
 async def stored_blocks(store: Store, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks with the bytes of images and files in the store, by their hash."""
+    """Replaces the data of images and files by their hash."""
 
     def stored(block: Block) -> Block:
         if not isinstance(block, Image | File) or not block.base64:
@@ -183,7 +180,7 @@ async def stored_blocks(store: Store, blocks: tuple[Block, ...]) -> tuple[Block,
 
 
 def _answer_calls(store: Store, session: ChatSession, results: Sequence[ToolResult]) -> SessionChanges:
-    """Every tool call that waits gets its result; one without is closed as cancelled."""
+    """Gives every pending tool call its result, or closes it as cancelled."""
     if session.pending is None or session.head is None:
         if results:
             raise Invalid("no tool call of this conversation waits for a result")
@@ -191,7 +188,7 @@ def _answer_calls(store: Store, session: ChatSession, results: Sequence[ToolResu
     tree = store.tree
     calls, given = tree.message(session.pending).calls, {result.call_id: result for result in results}
     if len(given) < len(results):
-        raise Invalid("a tool call has one result: give each call's result once")
+        raise Invalid("a tool call has only one result: give each call's result once")
     since = tree.page(session.head, most=PAGE, until=session.pending)
     answered = {result.call_id for message in since for result in message.results}
     waiting = [call for call in calls if call.id not in answered]
@@ -219,7 +216,7 @@ def pending_reply(store: Store, head: str | None) -> str | None:
 
 
 def edited_message(message: Message, text: str) -> tuple[Block, ...]:
-    """The user's message with another text and the same attachments. Invalid for a message of anybody else."""
+    """The new text with the message's attachments. Raises Invalid if the message is not the user's."""
     if message.role != "user":
         raise Invalid(f"#{message.said} is not your message: only your own can be edited", id=message.id)
     attached = tuple(block for block in message.blocks if isinstance(block, Image | File))
@@ -229,7 +226,7 @@ def edited_message(message: Message, text: str) -> tuple[Block, ...]:
 
 
 def _turn_message(store: Store, session: ChatSession) -> Message:
-    """The message of the user that is answered: the last one on the path."""
+    """The last user message on the path."""
     at, most = session.head, FIRST_PAGE
     while at:
         page = store.tree.page(at, most=most)

@@ -27,7 +27,7 @@ from recto.window.calibration import learned
 from recto.window.request import Parameters
 
 OPTION = "option"
-UNKNOWN_PRICE = "the price of {} is unknown: what it costs counts for no limit of spending; set `prices` in models.toml"
+UNKNOWN_PRICE = "the price of {} is unknown, so its cost counts toward no spending limit; set `prices` in models.toml"
 UNKNOWN_WINDOW = (
     f"the window of {{}} is unknown: {ASSUMED_WINDOW} tokens are assumed and automatic compaction is off; set `window` "
     "in models.toml"
@@ -66,7 +66,7 @@ class Models:
         options: CallOptions = NO_OPTIONS,
         conversation: str = "",
     ) -> ResolvedModel:
-        """`chosen` are the settings that the conversation has."""
+        """`chosen` are the conversation's settings."""
         provider = self.provider(name)
         model = await self.model(name)
         token_cache = await self._token_cache(provider, model, conversation)
@@ -94,14 +94,14 @@ class Models:
         return replace(resolved, notes=(*resolved.notes, *_unknowns(resolved, left_out)))
 
     async def bare(self, name: str, chosen: Mapping[str, Any]) -> TurnContext:
-        """A model that is asked for something beside the conversation, without any sources."""
+        """The context of a side call, without any sources."""
         return await build_context(await self.resolve(name, Agent(), chosen), StablePicks())
 
     def _in_force(
         self, model: Model, agent: Agent, chosen: Mapping[str, Any], call: str | None
     ) -> tuple[Settings, tuple[str, ...]]:
-        """The settings of a turn: those of the conversation go over the agent's, and options over both. The closest
-        choice of a strategy wins: the call's, the option's, then the conversation's, agent's, model's, settings'."""
+        """The conversation's settings override the agent's, and options override both. The order for the strategy:
+        call, option, conversation, agent, model, settings."""
         below = apply_agent(self._settings, agent)
         if model.strategy and STRATEGY not in agent.context and below.origin(STRATEGY) != OPTION:
             below = configuration.changed(below, {STRATEGY: model.strategy}, model.name)
@@ -115,22 +115,21 @@ class Models:
         return settings, notes
 
     async def model(self, name: str) -> Model:
-        """The facts about `provider:model`, or a model by the name that the user gave it in models.toml."""
+        """The facts about `provider:model`, or about a model named in models.toml."""
         return await self.provider(name).model(self._catalog.full_name(name))
 
     def name(self, chosen: str, options: CallOptions, agent: Agent) -> str:
-        """The name of the model that answers; `chosen` is the conversation's own."""
         return options.model or chosen or agent.model or self._settings.model
 
     def known_model(self, name: str) -> Model | None:
-        """What is known of a model without asking its provider; None where the name says nothing."""
+        """Asks no provider; None if the name is not enough."""
         try:
             return self._catalog.find(*split_name(self._catalog.full_name(name)))
         except RectoError:
             return None
 
     def full_name(self, name: str) -> str:
-        """`provider:id` of a model, however it is named."""
+        """`provider:id`, from any of the model's names."""
         return ":".join(split_name(self._catalog.full_name(name)))
 
     def provider(self, model: str) -> Provider:
@@ -140,7 +139,7 @@ class Models:
         return self._providers[name]
 
     async def _token_cache(self, provider: Provider, model: Model, conversation: str) -> TokenCache:
-        """Calibrated as the reports about the model so far suggest; fixed for the turn."""
+        """Calibrated by the latest reports about the model, for the whole turn."""
         cache = self._token_caches.get(model.name)
         if cache is None or cache.model != model:
             cache = TokenCache(provider.format, model, await provider.counter(model), self._store)
@@ -150,12 +149,10 @@ class Models:
         return cache.calibrated(learned(same, conversation)) if same else cache
 
     async def longest_reply(self, name: str) -> int:
-        """How long a reply can be that nobody gives a length, in tokens."""
         model = await self.model(name)
         return self._parameters(model, self.provider(name)).max_tokens or largest_reply(model)
 
     def _parameters(self, model: Model, provider: Provider, given: Parameters = Parameters()) -> Parameters:  # noqa: B008  frozen
-        """As settings and model say, with every field that is `given`."""
         wanted = self._settings.reply
         longest = wanted.max_tokens or model.max_tokens
         default = provider.format.default_max_tokens
@@ -166,8 +163,7 @@ class Models:
         return replace(Parameters(longest, temperature, wanted.thinking_budget or model.thinking_budget), **changed)
 
     def _prompt(self, agent: Agent, model: Model) -> str:
-        """The agent's, unless an option says otherwise. Files are read at every turn; the record keeps the text that
-        was really sent."""
+        """Files are read at every turn; the record keeps the text that was sent."""
         settings = self._settings
         if agent.system_prompt is not None and OPTION not in map(
             settings.origin, ("system_prompt", "system_prompt_file")
@@ -194,4 +190,4 @@ def _unknowns(resolved: ResolvedModel, left_out: tuple[str, ...]) -> Iterator[st
     if (spend.conversation or spend.day) and not is_priced(model):
         yield UNKNOWN_PRICE.format(model.name)
     for name in left_out:
-        yield f"{model.name} takes no {name.replace('_', ' ')}: it is not sent"
+        yield f"{model.name} does not accept {name.replace('_', ' ')}: it is not sent"

@@ -1,8 +1,7 @@
-"""PassagePicker: passages of the vault that answer a message come in by themselves, for a model that cannot search.
+"""PassagePicker: inserts passages of the vault that answer a message, for models that cannot search.
 
-A message that leans on earlier ones is looked up together with the last question and the notes in use. Where no note is
-near enough, the model and the user are told so. What is brought in is quoted with the reply.
-"""
+A message that refers to earlier ones is looked up together with the last question and the notes in use. If no note is
+near enough, the model and the user see a note about that. Inserted passages are quoted with the reply."""
 
 import asyncio
 import hashlib
@@ -54,7 +53,7 @@ MOST_QUOTES = 3
 MOST_PASSED = 5
 # A longer message brings its own text along.
 LONGEST = 2_000
-# How far back a message can lean, in messages of the user; and how many notes are in use at once.
+# How many user messages a message can refer back to, and how many notes are in use at a time.
 EARLIER, LOOKED_BACK, MOST_IN_USE = 3, 12, 3
 _NAMES = re.compile(r"\[\[[^\[\]\n]*+\]\]|@(?:\"[^\"\n]*\"|\S+)")
 NOTHING = "[The notes of the user do not speak of this.]"
@@ -64,7 +63,7 @@ OVERVIEW = "[The notes of the user are not quoted here. There are {overview}]"
 OVERVIEW_TOLD = "you have {overview}. The model has not read them: ask about one, or link it with [[…]]"
 
 
-# What passages may take of the unused room, and how many; and what a small model gets of it.
+# The share of the unused room for passages, their number, and the share for a small model.
 SHARE, MOST_PASSAGES, SMALL_SHARE = 0.2, 4, 0.15
 QUOTES_ALONE, NOTHING_FOUND = "Your notes are quoted above.", "Nothing near enough was found in your notes."
 TOO_SMALL = (
@@ -79,36 +78,36 @@ class FoundAhead(NamedTuple):
 
 
 class PassageSearch:
-    """Finds passages for messages, also before a model is ready that takes long to start."""
+    """Finds passages for messages, even before a slow model has started."""
 
     def __init__(self, store: Store, vaults: OpenVaults, settings: Settings) -> None:
         self._store, self._vaults = store, vaults
         self._references, self._tools = settings.references, settings.tools
         self.ahead: dict[str, FoundAhead] = {}
-        """By message, what was found before the model was ready."""
+        """The passages found before the model was ready, by message."""
 
     def finds(self, model: Model) -> bool:
-        """Whether messages are looked up for the model."""
+        """True if messages are looked up for the model."""
         return self._is_wanted(self._references.auto, model)
 
     def quotes(self, model: Model) -> bool:
         return self._is_wanted(self._references.quotes, model)
 
     def searches(self, model: Model) -> bool:
-        """Whether messages are looked up: for the model, or only to be quoted to the user."""
+        """True if messages are looked up, for the model or only for quotes."""
         return self.finds(model) or self._references.quotes == "always"
 
     def _is_wanted(self, setting: str, model: Model) -> bool:
         return setting == "always" or (setting == "auto" and not (model.tools and self._tools.enabled))
 
     def working(self, session: ChatSession) -> Working:
-        """What takes long while sources are chosen: notes that are not indexed yet, or the choice itself."""
+        """The slow part of choosing sources: indexing notes, or the choice itself."""
         status = self._vaults.search(session.vault).status if session.vault else None
         left = status.left if status else 0
         return Working("notes", notes=left) if left else Working("sources")
 
     async def quote_ahead(self, session: ChatSession, started: StartedTurn, model: Model | None) -> NotesQuoted | None:
-        """The quotes of a message whose notes Recto finds, where they come before the words of the model."""
+        """The quotes that come before the model's reply, if Recto searches the notes."""
         vault, message, text = session.vault, started.message, started.message.text
         if vault is None or model is None or model.summarizes or not (self.searches(model) and self.quotes(model)):
             return None
@@ -120,7 +119,7 @@ class PassageSearch:
         return NotesQuoted(quotes, str(vault.root), model.name if model.answers_from_notes else "") if quotes else None
 
     async def find(self, session: ChatSession, message: Message) -> FoundPassages:
-        """With what the message leans on: the last question, and the notes that it or its reply used."""
+        """Searches with the last question and the notes used there too, if the message refers to them."""
         lookup = Lookup(message.text)
         if message.parent and leans_on_earlier(message.text):
             newest = await self._store.do(self._store.tree.page, message.parent, most=LOOKED_BACK)
@@ -128,7 +127,7 @@ class PassageSearch:
         return await self.look_up(session, lookup)
 
     async def look_up(self, session: ChatSession, lookup: Lookup, *, is_named: bool = False) -> FoundPassages:
-        """A search that fails is told, and the turn goes on."""
+        """Searches the notes. A failure is reported, and the turn goes on."""
         vault = session.vault
         assert vault is not None
         search = self._vaults.search(vault)
@@ -136,13 +135,13 @@ class PassageSearch:
             return await asyncio.to_thread(_found, vault, search, lookup, is_named)
         except RectoError as why:
             return FoundPassages(warning=f"your notes could not be searched: {why.message}")
-        except Exception as why:  # a chat never ends because of what the notes might have said
+        except Exception as why:  # a chat must not fail because of the notes
             log.exception("searching the notes for a message failed")
             return FoundPassages(warning=f"your notes could not be searched ({type(why).__name__}: {why})")
 
 
 def _found(vault: Vault, search: VaultSearch, lookup: Lookup, is_named: bool) -> FoundPassages:
-    """What is found; where that is nothing, why."""
+    """The passages, or why there are none."""
     is_overview = not is_named and asks_for_overview(lookup.text)
     found = find_passages(search, vault.read, lookup, is_named=is_named)
     if found.passages:
@@ -153,7 +152,7 @@ def _found(vault: Vault, search: VaultSearch, lookup: Lookup, is_named: bool) ->
 
 
 def _lookup(text: str, newest: Sequence[Message]) -> Lookup:
-    """`newest` are the last messages before it, the newest first; those before a clear do not count."""
+    """`newest`: the messages before it, newest first, back to a clear."""
     said = list(takewhile(lambda each: not (each.compaction and each.compaction.action == "clear"), newest))[::-1]
     asked = [each for each in said if each.role == "user" and each.text][-EARLIER:]
     first = said.index(asked[0]) if asked else 0
@@ -233,7 +232,7 @@ class PassagePicker(Picker):
         note += f" ({found.unread})" if found.unread else ""
         if found.far:
             note += f"; the nearest is [[{found.far[0].document.path.removesuffix('.md')}]]"
-        # the answer may be in what was said before
+        # an earlier message may hold the answer
         if message.parent is None and self._quotes and not self._turn.resolved.model.summarizes:
             self._citations.instead = told_orders(question, found.far).nothing
         else:
@@ -263,8 +262,8 @@ class PassagePicker(Picker):
         return VolatilePicks(tuple(inserts), tuple(passed))
 
     async def _brief(self, found: FoundPassages, cache: TokenCache, left: int) -> VolatilePicks:
-        """The best note, as far as it fits, and what else is quoted. A small model reads slowly. Its quotes stand for
-        themselves."""
+        """Inserts as much of the best note as fits, and the other quoted sentences: a small model reads slowly. The
+        quotes are shown to the user anyway."""
         await self._quote(found.passages, found.question)
         lines, brought = list[str](), list[AnswerPassage]()
         others = [(each, each.statements[0].statement) for each in found.passages[:MOST_PASSAGES] if each.statements]
@@ -289,14 +288,14 @@ class PassagePicker(Picker):
 
 
 def may_be_answered(text: str) -> bool:
-    """Nothing is looked up for a greeting, thanks, a calculation, or a text that is too long to be a question."""
+    """False for a greeting, thanks, a calculation, or a long text."""
     if len(text) > LONGEST or is_arithmetic(text):
         return False
     return any(map(_asks_something, split_sentences(text[:LONGEST])))
 
 
 def _asks_something(sentence: str) -> bool:
-    """ "How can I reach Priya?" is polite, and yet names what it is about."""
+    """True if it names a topic: "How can I reach Priya?" is polite, and still does."""
     if not is_small_talk(sentence):
         return True
     named = set(parse_question(sentence).terms) - COMMON_WORDS
@@ -310,7 +309,7 @@ def _pick(each: AnswerPassage, text: str = "") -> Pick:
     return Pick("passage", each.document.path, because, mode="agent", score=score, sha256=sha256)
 
 
-# A note that is no longer is given whole; else so much of the section around what answers.
+# A note up to this length is inserted whole; otherwise this much of the section around the answer.
 NOTE_CHARS, AROUND_CHARS = 1_200, 500
 NOTES = "Notes:"
 
@@ -320,8 +319,8 @@ class Orders(NamedTuple):
     nothing: str
 
 
-# A small model follows an order in the language that it is to answer in, right before the question. Where nothing is
-# found it invents an answer, whatever the order: so this is said for it. By language; an order for any other.
+# A small model follows an order right before the question, in the language of the answer. If nothing is found it
+# invents an answer whatever the order, so this replaces its reply. By language, with one for all others.
 ORDERS = {
     "en": Orders("Answer:", "I don't know: your notes do not say it."),
     "de": Orders("Antworte auf Deutsch:", "Das weiß ich nicht: Deine Notizen sagen es nicht."),
@@ -332,14 +331,13 @@ ANY_LANGUAGE = Orders("Answer in the language of the question:", ORDERS["en"].no
 
 
 def told_orders(question: VaultQuestion, passages: Sequence[AnswerPassage]) -> Orders:
-    """In the language of the question; where that is too short to tell, in that of the notes."""
+    """The orders in the language of the question, or of the notes if it is too short to tell."""
     language = question.language or language_of(" ".join(each.text for each in passages))
     return ORDERS.get(language, ANY_LANGUAGE)
 
 
 def told_lines(passage: AnswerPassage, statement: NoteStatement, *, is_first: bool) -> Iterator[str]:
-    """A statement; around that of the first passage its section, or the whole note if it is short, a line for each
-    section."""
+    """The first passage brings its section, or the whole note if that is short, one line per section."""
     document, body = passage.document, passage.document.parsed.body_start
     is_short = len(document.text) - body <= NOTE_CHARS
     if not is_first or statement.start < body or not (is_short or _is_small_table(passage, statement)):
@@ -349,7 +347,7 @@ def told_lines(passage: AnswerPassage, statement: NoteStatement, *, is_first: bo
     start, end = (body, len(document.text)) if is_short else (start, end)
     starts = [each.start for each in document.parsed.headings if start < each.start < end]
     parts = list(zip((start, *starts), (*starts, end), strict=True))
-    parts.sort(key=lambda part: not part[0] <= statement.start < part[1])  # what answers first, if not all has room
+    parts.sort(key=lambda part: not part[0] <= statement.start < part[1])  # the answer first, in case it is cut
     for first, last in parts:
         told = [each for each in note_statements(document, first, last) if first <= each.start < last and _tells(each)]
         if told:
@@ -357,7 +355,7 @@ def told_lines(passage: AnswerPassage, statement: NoteStatement, *, is_first: bo
 
 
 def _is_small_table(passage: AnswerPassage, statement: NoteStatement) -> bool:
-    """Whether it is in no table, or in one that a small model reads as a whole."""
+    """True if the statement is in no table, or in one that a small model reads whole."""
     around = note_statements(passage.document, statement.start, statement.end)
     rows = [each.text for each in around if each.kind == "row" and each.table == statement.table]
     return statement.table is None or sum(map(len, rows)) <= AROUND_CHARS
@@ -374,7 +372,7 @@ def _line(passage: AnswerPassage, heading: str, told: Sequence[NoteStatement], m
 
 
 def _sentence(statement: NoteStatement) -> str:
-    """A row as a sentence about what stands first: a small model takes `Fuse: 5, Size: 10 A` for a fuse of 5 A."""
+    """A row as a sentence about its first cell: a small model reads `Fuse: 5, Size: 10 A` as a fuse of 5 A."""
     first, *cells = statement.text.split(" · ")
     text = statement.text
     if statement.kind == "row" and cells:

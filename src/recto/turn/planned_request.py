@@ -23,19 +23,17 @@ from recto.window.planner import plan_window
 from recto.window.request import Piece, Request, with_marks
 from recto.window.window import NO_EXCERPTS, SectionTally, Window, current_entry, excerpted
 
-# Providers cache no shorter prefix, whatever is marked.
+# Providers cache no shorter prefix, even if it is marked.
 LEAST_CACHED = 1024
 TOLD_ALWAYS = ("strategy", "kept", "left_out", "because")
 
 
 class CurrentMessage(Struct, frozen=True):
-    """The user's message with what was put in front of it, counted alone and step by step."""
-
     message: Message
     counted: Counted
     own: Count
     inserts: tuple[tuple[Insert, int], ...]
-    """Each with what it costs."""
+    """Each with its tokens."""
 
     @property
     def for_inserts(self) -> int:
@@ -43,18 +41,14 @@ class CurrentMessage(Struct, frozen=True):
 
 
 class WindowNotes(Struct, frozen=True):
-    """What is said about a window besides what is in it."""
-
     conversation: str
     notes: tuple[str, ...] = ()
     promised: int = 0
-    """The room of a summary that is still to be written, for showing what would come."""
+    """The room of a summary yet to be written, for previews."""
     not_picked: tuple[Pick, ...] = ()
 
 
 class PlannedRequest(Struct, frozen=True):
-    """Everything decided for one request."""
-
     context: TurnContext
     budget: Budget
     loaded: LoadedView
@@ -73,12 +67,11 @@ class PlannedRequest(Struct, frozen=True):
 
     @property
     def needs_compaction(self) -> bool:
-        """Whether it cannot be sent as it is."""
         return self.plan.cut is not None or self.window.free < 0
 
     @property
     def at_most_usd(self) -> float | None:
-        """The most that it can cost, as far as a reply keeps to its `max_tokens`, or else to the reserve."""
+        """The most it can cost, if the reply keeps to its `max_tokens`, or else to the reserve."""
         longest = self.context.parameters.max_tokens or self.window.reserve
         return at_most(self.context.model, self.window.total, longest)
 
@@ -87,7 +80,7 @@ class PlannedRequest(Struct, frozen=True):
         return self.context.parameters.max_tokens or largest_reply(self.context.model)
 
     def pieces(self) -> tuple[tuple[Piece, ...], int]:
-        """What is sent, and how many pieces of it precede what changes with every message."""
+        """The pieces, and how many of them precede what changes with every message."""
         before, rounds = self.loaded.before, self.loaded.entries(self.loaded.view.rounds)
         body = [entry.wire for entry in (*before, self.current.counted, *rounds)]
         preamble, format = self.preamble.pieces, self.token_cache.format
@@ -100,32 +93,32 @@ class PlannedRequest(Struct, frozen=True):
 async def count_current(
     token_cache: TokenCache, message: Message, inserts: Sequence[Insert], block: Compaction | None = None
 ) -> CurrentMessage:
-    """The message alone, then with one insert more at a time: each insert costs the difference."""
+    """Counts the message alone, then with one more insert at a time: each insert costs the difference."""
     sent = excerpted(message, block.excerpts if block else NO_EXCERPTS)
     steps = [current_entry(sent, [item.text for item in inserts[:take]]) for take in range(len(inserts) + 1)]
     found = await token_cache.count(steps[:1])
-    if inserts:  # with what is inserted it is sent only once
+    if inserts:  # a message with inserts is sent only once
         found += await token_cache.count(steps[1:], keep=False)
     costs = [after.count.tokens - before.count.tokens for before, after in pairwise(found)]
     return CurrentMessage(message, found[-1], found[0].count, tuple(zip(inserts, costs, strict=True)))
 
 
 def plan_turn(context: TurnContext, loaded: LoadedView, current: CurrentMessage, notes: WindowNotes) -> PlannedRequest:
-    """Plan and window for one request. If the plan has a cut, the caller compacts and plans again."""
+    """If the plan has a cut, the caller compacts and plans again."""
     budget = replace(context.budget, picked=current.for_inserts, current=current.own.tokens)
     plan = plan_window(context.strategy, loaded.view, budget, loaded.counts)
     return _assemble(context, loaded, current, budget, plan, notes)
 
 
 async def count_with(planned: PlannedRequest, insert: Insert) -> CurrentMessage:
-    """The message of a turn with one insert more, in front of the others."""
+    """Puts the insert in front of the others."""
     others = [item for item, _ in planned.current.inserts]
     block = planned.loaded.view.compaction
     return await count_current(planned.token_cache, planned.current.message, [insert, *others], block)
 
 
 def with_current(planned: PlannedRequest, more: CurrentMessage, not_picked: Sequence[Pick] = ()) -> PlannedRequest:
-    """The same turn with more in front of its message; its plan stays."""
+    """Adds to the inserts of the message; the plan stays."""
     notes = replace(planned.notes, not_picked=(*planned.notes.not_picked, *not_picked))
     return _assemble(planned.context, planned.loaded, more, planned.budget, planned.plan, notes)
 
@@ -162,8 +155,8 @@ def window_of(
 
 
 def _marks(planned: PlannedRequest, pieces: Sequence[Piece], stable: int) -> list[int]:
-    """Where a cache mark pays: after the instructions, after the history, and after the last message if the next one
-    begins with the same bytes, which it does not if something was inserted for this message alone."""
+    """Cache marks pay after the instructions, after the history, and after the last message, unless it has inserts,
+    which the next request will not repeat."""
     places, preamble = list[int](), len(planned.preamble.pieces)
     if planned.preamble.count.tokens >= LEAST_CACHED:
         places += [place for place in range(preamble) if pieces[place].kind in ("tool", "system")][-1:]
@@ -213,7 +206,7 @@ def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, prom
 
 
 def account_of(planned: PlannedRequest) -> RequestAccount:
-    """What the record says about the turn besides its bytes; empty values are left out."""
+    """The account without the bytes; empty values are omitted."""
     view, block, cache = planned.loaded.view, planned.loaded.view.compaction, planned.token_cache
     stays = view.still_sent + view.history
     messages = SentRange(
@@ -241,7 +234,6 @@ def _says(value: object) -> bool:
 
 
 def reply_request(planned: PlannedRequest, conversation: str, message: Message) -> Request:
-    """What is sent for a message, with what its record keeps."""
     cache, (pieces, stable) = planned.token_cache, planned.pieces()
     return Request(
         id=new_id(),

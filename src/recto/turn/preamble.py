@@ -1,4 +1,4 @@
-"""Preamble: what every window of a turn begins with, as counted bytes: tools, system prompt, rules, references."""
+"""Preamble: the counted bytes at the beginning of every window of a turn: tools, system prompt, rules, references."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,8 +17,6 @@ from recto.window.window import SectionTally
 
 
 class Instructions(Struct, frozen=True):
-    """The system prompt, rules and references as one text."""
-
     prompt: str = ""
     rules: tuple[Selection, ...] = ()
     references: tuple[Selection, ...] = ()
@@ -44,15 +42,15 @@ def _joined(*texts: str) -> str:
 class Preamble(Struct, frozen=True):
     pieces: tuple[Piece, ...]
     system: Count
-    """The system prompt, with what every request costs besides its pieces."""
+    """The system prompt, with the fixed cost of every request."""
     tools: tuple[tuple[Tool, Count], ...]
     is_open: bool
-    """The list of messages already holds an item: the next needs a comma."""
+    """True if the list of messages is not empty, so that the next needs a comma."""
     rules: Count = ZERO
     references: Count = ZERO
     instructed: Instructions = Instructions()
     picks: tuple[tuple[str, Pick], ...] = ()
-    """Rules, references and tools by their section, with the tokens of each."""
+    """Picks by section, with tokens."""
 
     @property
     def instructions(self) -> Count:
@@ -64,7 +62,7 @@ class Preamble(Struct, frozen=True):
 
     @property
     def counts(self) -> tuple[Count, ...]:
-        """Part by part: some may be exact and others not."""
+        """Separate, because some may be exact and others not."""
         return (self.system, self.rules, self.references, *(count for _, count in self.tools))
 
     @property
@@ -85,7 +83,7 @@ async def build_preamble(
     tools: Sequence[Selection] = (),
 ) -> Preamble:
     system, texts = token_cache.defused(instructions.text), instructions
-    # the prompt alone, with rules, and with references too: they are sent, so counted, as one text
+    # with references too: they are sent, and so counted, as one text
     prompt, with_rules, whole = await _system_counts(
         token_cache, parameters, [texts.prompt, _joined(texts.prompt, texts.for_rules), texts.text]
     )
@@ -106,7 +104,7 @@ async def build_preamble(
 async def with_tools(
     preamble: Preamble, token_cache: TokenCache, parameters: Parameters, tools: Sequence[Selection]
 ) -> Preamble:
-    """The same instructions, counted once, with these tools in front of them."""
+    """Puts tools in front of the instructions, which are counted only once."""
     specs = [each.source for each in tools if isinstance(each.source, Tool)]
     system = token_cache.defused(preamble.instructed.text)
     pieces = token_cache.format.preamble(token_cache.model.id, parameters, system, specs)
@@ -118,7 +116,6 @@ async def with_tools(
 
 
 async def _system_counts(token_cache: TokenCache, parameters: Parameters, texts: Sequence[str]) -> list[Count]:
-    """Counts of each text as the system prompt."""
     known: dict[str, Count] = {}
     for text in texts:
         if text not in known:
@@ -139,7 +136,7 @@ async def _shares(
 
 
 def naming_largest(why: DoesNotFit, preamble: Preamble) -> DoesNotFit:
-    """The same error, naming the largest source if sources are what is too large."""
+    """The same error, naming the largest source if the sources are too large."""
     sections = {"rules and references": ("rules", "references"), "the tools": ("tools",)}.get(why.largest, ())
     picks = [pick for section, pick in preamble.picks if section in sections]
     if not picks:

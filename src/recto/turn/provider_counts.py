@@ -1,8 +1,8 @@
 """ProviderCounts: asks providers that count tokens for their own count of a request.
 
-In the background while our estimates for a model are not calibrated yet, and before a request is sent that comes close
-to the window. Such a count is a report as the usage of a reply is. A provider that does not answer is left alone.
-"""
+In the background while our estimates for a model are not calibrated yet, and before sending a request that comes close
+to the window. Such a count is treated like the usage report of a reply. A provider that does not answer is not asked
+again."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ from recto.window.calibration import ENOUGH, LARGEST_REPORT
 log = logging.getLogger(__name__)
 
 NEAR, NEAR_UNCALIBRATED = 0.9, 0.7
-"""Shares of the room from which on a request is counted before it is sent: the first estimates are the worst."""
+"""Shares of the room from which on a request is counted before it is sent. The first estimates are the worst."""
 WAIT_S, WAIT_IN_BACKGROUND_S = 2.0, 20.0
 
 
@@ -30,8 +30,8 @@ class ProviderCounts:
         self._schedules: dict[str, ProbeSchedule] = {}
 
     async def overflow(self, planned: PlannedRequest, turn: Turn) -> Overflow | None:
-        """Why the request of a turn would be refused as too long, by the provider's own count; None where it would
-        not, or nobody knows. Waits for the count only close to the window."""
+        """Why the provider would reject the request as too long, by its own count; None if it would not, or if that is
+        unknown. Waits for the count only close to the window."""
         provider, model = planned.context.provider, planned.context.model
         if not isinstance(provider, RemoteProvider) or not model.window or planned.window.exact:
             return None
@@ -48,7 +48,8 @@ class ProviderCounts:
             self._tasks.begin(self._calibrate(planned, provider, body))
             return None
         count = await self._count(planned, provider, body, WAIT_S)
-        # the reserve is our wish; what the provider adds to the request is the longest reply that is asked for
+        # without the reserve, which is our own choice: the provider adds only the longest reply that the request asks
+        # for
         most = model.window - (planned.context.parameters.max_tokens or 0)
         if count is None or count <= most:
             return None

@@ -23,29 +23,25 @@ from recto.vault.vault import Vault
 
 T = TypeVar("T")
 PROJECT = "project"
-"""Where a conversation's details hold the folder that it was begun in."""
+"""The key of the starting folder in a conversation's details."""
 SETTINGS = "settings"
-"""Where a conversation's details hold the settings that were chosen for it, by key."""
+"""The key of the chosen settings in a conversation's details."""
 ASK_AGAIN_S = 0.005
 
 
 class LastTools(Struct, frozen=True):
-    """The tools of the last request."""
-
     compaction: int | None = None
-    """The number of the Compaction that was in force."""
+    """The number of the Compaction in force."""
     chosen: tuple[SourceId, ...] = ()
-    """Those that were chosen for a message: they stay until the next compaction."""
+    """Tools chosen for a message, and kept until the next compaction."""
     sent: Mapping[SourceId, str] = field(default_factory=dict)
     """All of them, with the hash of the text that was sent."""
     short: frozenset[SourceId] = frozenset()
-    """Those that were sent in a short form."""
     left_out: frozenset[SourceId] = frozenset()
-    """Those that there was no room for."""
 
 
 NO_ROOM = "the tools take more than their share of the window"
-"""How the reason begins for which a tool is left out, and ends for which it is sent in a short form."""
+"""Begins the reason for leaving a tool out, and ends the reason for a short form."""
 
 
 def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pick]) -> LastTools:
@@ -60,7 +56,7 @@ def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pi
 
 
 class DraftedView(Struct, frozen=True):
-    """What the last draft was made of. As long as nothing is said, the next one stands on the same."""
+    """The view of the last draft; the next one uses it until there is a new message."""
 
     head: str | None
     token_cache: TokenCache
@@ -69,23 +65,20 @@ class DraftedView(Struct, frozen=True):
 
 
 SessionChanges = dict[str, Any]
-"""What a step changed about a session, by the names of its fields."""
+"""Changed fields by name."""
 
 
 class NewConversation(Struct, frozen=True):
-    """A conversation that is not stored yet."""
-
     id: str
     store: Callable[[str], None]
-    """Stores it under its id, in the transaction of its first message: a process that is killed leaves no conversation
-    without one."""
+    """Stores it in the transaction of its first message, so that a killed process leaves no empty conversation."""
 
 
 _FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
 
 
 def moved(placed: AppendedMessage) -> SessionChanges:
-    """The session after a message was appended; without a moved head it is on a branch of its own."""
+    """The changes after a message was appended. If the stored head did not move, the session is on its own branch."""
     message = placed.message
     before = message.said - (0 if message.compaction else 1)
     first: BranchStart = "compaction" if message.compaction else _FIRST.get(message.role, "message")
@@ -93,53 +86,52 @@ def moved(placed: AppendedMessage) -> SessionChanges:
 
 
 class ChatSession(Struct):
-    """`head` is the last message this client has seen. The stored head may be ahead: then the client is on a branch.
+    """`head` is the last message this client has seen. If the stored head is ahead, the client is on a branch.
 
-    Steps read the fields and return what they changed; only `apply` and the note methods below write them.
-    """
+    Steps read the fields and return their changes; only `apply` and the note methods below write them."""
 
     conversation: str
-    """Its id; empty as long as nothing is stored."""
+    """Its id; empty until it is stored."""
     head: str | None = None
     model: str = ""
-    """The model that was asked for by name; empty leaves it to agent and settings."""
+    """The model requested by name; if empty, agent and settings decide."""
     vault: Vault | None = None
     document: str | None = None
-    """What the user has open beside the chat, by its path in the vault."""
+    """The document open beside the chat, by its path in the vault."""
     agent: str = "default"
     project: Path | None = None
-    """The folder that the conversation was begun in: its memory applies wherever the conversation goes on."""
+    """The folder in which the conversation began: its memory applies wherever the conversation continues."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
-    """The settings that were chosen for the conversation, by key."""
+    """Settings chosen for the conversation, by key."""
     is_guest: bool = False
-    """Somebody who shares this server: neither tools nor files of the machine are theirs."""
+    """True for a guest, who may use neither the tools nor the files of this server."""
     branch: Branched | None = None
-    """Where this client's path left the conversation's own; None as long as they are one."""
+    """The point where this client's path left the conversation's; None if it has not."""
     request: str | None = None
-    """The last request made from here: the next is stored as what it adds."""
+    """The last request made from here: the next is stored as a difference."""
     loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
-    """What the last window was made of, by token cache: the next one adds to it."""
+    """The last window's view by token cache, to which the next one adds."""
     drafted: DraftedView | None = None
     settings: ContextSettings | None = None
-    """Those of the last turn; the next one most likely has the same."""
+    """The last turn's settings, probably still right."""
     last_tools: LastTools | None = None
-    """None where the record of the last request has to be read."""
+    """None if they must be read from the record of the last request."""
     stored_hashes: frozenset[str] = frozenset()
-    """Hashes of source texts that the store has."""
+    """Hashes of source texts in the store."""
     allowed: frozenset[str] = frozenset()
-    """Tools that run without asking as long as this session lasts: `server` or `server/tool`."""
+    """Tools that run without asking during this session: `server` or `server/tool`."""
     declined: int = 0
-    """How large the window was when the user last refused a compaction."""
+    """The size of the window when the user last refused a compaction."""
     pending: str | None = None
     """The reply whose tool calls wait for results from the caller."""
     suspended: object = None
-    """The prepared turn of `pending`, so that it goes on with the same picks."""
+    """The prepared turn of `pending`, which continues with the same picks."""
     run: TaskRun | None = None
-    """The work toward a goal that is going on from here."""
+    """The agent's run in progress here."""
     cap: SpendCap | None = None
-    """What the key may spend whose client talks here; None for the owner, and for a key without a limit."""
+    """The limit of the client's key; None for the owner, and for a key without one."""
     creation: NewConversation | None = None
-    """What the next step stores first."""
+    """The conversation that the next step stores first."""
     _shown: set[str] = field(default_factory=set)
     _waiting: list[str] = field(default_factory=list)
     _is_nearly_full: bool = False
@@ -157,11 +149,10 @@ class ChatSession(Struct):
             setattr(self, name, value)
 
     def commit(self, store: Store, step: Callable[[], tuple[T, SessionChanges]]) -> T:
-        """Runs a step in one transaction, then applies what it changed. The first one of a new conversation stores the
-        conversation too.
+        """Runs a step in one transaction, then applies its changes. The first step of a new conversation also stores
+        the conversation.
 
-        Called in the store's thread, so that a cancelled turn cannot part the two.
-        """
+        Called in the store's thread, so that a cancelled turn cannot separate the two."""
         create = self.creation
         try:
             with store.database.write():
@@ -178,17 +169,16 @@ class ChatSession(Struct):
         return result
 
     def task_runs(self, *, begins: bool = False) -> tuple[dict[str, object], ...]:
-        """What a message that is stored now says about the run that it belongs to."""
+        """The run that a message stored now belongs to, if any."""
         return (self.run.record(begins=begins),) if self.run else ()
 
     @property
     def is_answering(self) -> bool:
-        """Whether a turn is going on here."""
         return self._turn.locked()
 
     @asynccontextmanager
     async def turn_lock(self) -> AsyncGenerator[None, None]:
-        """One turn at a time. A lock of threads, asked again and again: turns may run on different loops."""
+        """One turn at a time. Turns may run on different loops, so this polls a thread lock."""
         while not self._turn.acquire(blocking=False):  # noqa: ASYNC110  an Event belongs to one loop
             await asyncio.sleep(ASK_AGAIN_S)
         try:
@@ -199,28 +189,28 @@ class ChatSession(Struct):
     # -- notes to the user
 
     def note_later(self, text: str) -> None:
-        """Shown with the next message."""
+        """Shows a note with the next message."""
         self._waiting.append(text)
 
     def is_new(self, note: str) -> bool:
-        """Whether a note was not shown before; it counts as shown from now on."""
+        """True for a note that was not shown before; it now counts as shown."""
         before = len(self._shown)
         self._shown.add(note)
         return len(self._shown) > before
 
     def new_notes(self, notes: Sequence[str], always: Sequence[str] = ()) -> list[str]:
-        """What to show now: notes that waited, and of these the ones not shown before."""
+        """`always`, the new notes, and those that waited."""
         waiting, self._waiting = self._waiting, []
         if self.vault and (renamed := self.vault.untold_rename()):
             waiting.append(renamed)
         return waiting + [note for note in notes if note in always or self.is_new(note)]
 
     def new_branch(self) -> Branched | None:
-        """The branch that the session has come to be on, once."""
+        """The session's new branch, returned only once."""
         is_new, self._has_untold_branch = self._has_untold_branch, False
         return self.branch if is_new else None
 
     def becomes_nearly_full(self, is_nearly_full: bool) -> bool:
-        """True once, when the window comes to be nearly full; again after it was not."""
+        """True once; again after it was not full."""
         before, self._is_nearly_full = self._is_nearly_full, is_nearly_full
         return is_nearly_full and not before

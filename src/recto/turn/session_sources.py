@@ -1,4 +1,4 @@
-"""SessionSources: the rules, references and tools that a conversation has, and what its user changed about them."""
+"""SessionSources: the rules, references and tools of a conversation, and the user's changes to them."""
 
 import asyncio
 import logging
@@ -43,7 +43,7 @@ from recto.vault.vault_search import OpenVaults
 log = logging.getLogger(__name__)
 
 KEY = "sources"
-"""Where a conversation's details hold the overrides."""
+"""The key of the overrides in a conversation's details."""
 
 
 class SessionSources(Struct):
@@ -72,14 +72,14 @@ class SessionSources(Struct):
         return overrides_from_json(self.store.tree.conversation(conversation).details.get(KEY))
 
     def amend(self, conversation: str, change: Callable[[SourceOverrides], SourceOverrides]) -> SourceOverrides:
-        """Changes the overrides in one transaction: another process may change them too."""
+        """Changes the overrides in one transaction, because other processes may change them too."""
         with self.store.database.write():
             changed = change(self.overrides(conversation))
             self.store.tree.change(conversation, details={KEY: changed.to_json()})
         return changed
 
     async def allow(self, conversation: str, tool: ToolDefinition) -> None:
-        """From now on this tool runs in this conversation without a question, as long as it stays what it is."""
+        """Lets this tool run in this conversation without asking, until its definition changes."""
         await self.store.do(self.amend, conversation, lambda known: known.allow(tool))
 
     # -- what there is
@@ -87,10 +87,9 @@ class SessionSources(Struct):
     async def listing(
         self, session: ChatSession, agent: Agent, kinds: Collection[SourceKind] = SOURCE_KINDS, *, fresh: bool = False
     ) -> SourceList:
-        """The sources of an agent as this conversation has them, whether or not its model can call tools.
+        """The sources of an agent in this conversation, even if its model cannot call tools.
 
-        MCP servers are asked only where tools are wanted; `fresh` asks them again.
-        """
+        MCP servers are asked only if tools are wanted; `fresh` asks them again."""
         overrides = await self.store.do(self.overrides, session.conversation)
         sources: list[Source] = [*agent.rules, *agent.references]
         listed, notes = [overrides.listed(each) for each in sources if each.kind in kinds], list[str]()
@@ -111,7 +110,7 @@ class SessionSources(Struct):
         return SourceList(tuple(listed), (*agent.notes, *notes))
 
     def _listed_recall(self, session: ChatSession, agent: Agent) -> list[LocalTool]:
-        """The recall tool is listed once something is archived, or when the agent configures it."""
+        """The recall tool is listed once something is archived, or if the agent configures it."""
         config = agent.server(BUILT_IN_SERVER)
         is_configured = config is not None and RECALL in config.tools
         if not is_configured and self.state(session)[1] is None:
@@ -122,8 +121,8 @@ class SessionSources(Struct):
     async def tools(
         self, session: ChatSession, agent: Agent, *, fresh: bool = False, pins: bool = False
     ) -> tuple[list[RunnableTool], list[str]]:
-        """All tools that can run, and what the user should know about missing ones. `pins` accepts those that are
-        allowed and offered for the first time."""
+        """All tools that can run, and notes about missing ones. `pins` accepts those that are allowed and offered for
+        the first time."""
         ours = list[RunnableTool]()
         if vault := session.vault:  # those that write only where the user has allowed them
             writing = writing_tools(vault) if self.settings.allow_write else []
@@ -139,7 +138,7 @@ class SessionSources(Struct):
             offer = await self.servers.offer(configs, self.project, fresh=fresh)
         except RectoError as why:
             offer = ToolOffer((), (f"the tools of MCP servers are missing: {why.message}",))
-        except Exception as why:  # a chat never ends because of a tool that it might have called
+        except Exception as why:  # a chat must not fail because of a tool
             log.exception("the tools of MCP servers could not be listed")
             offer = ToolOffer((), (f"the tools of MCP servers are missing ({type(why).__name__}: {why})",))
         remotes = [each for each in offer.tools if each.tool.enabled]
@@ -157,11 +156,11 @@ def with_sources(overrides: SourceOverrides, sources: Sequence[Source]) -> Sourc
 # -- tools of plugins
 
 ToolsAndNotes = tuple[list[LocalTool], list[str]]
-"""The notes are about those that cannot be used."""
+"""Tools, and notes about those that cannot be used."""
 
 
 def plugin_tools(servers: Collection[str]) -> ToolsAndNotes:
-    """The tools of all plugins, which ask before they run, as those of servers do. `servers`: names that are taken."""
+    """The tools of all plugins; like MCP tools, they ask before they run. `servers`: names already taken."""
     tools, notes = list[LocalTool](), list[str]()
     for plugin in plugins_of("tool"):
         if plugin.name in servers:
@@ -175,7 +174,7 @@ def plugin_tools(servers: Collection[str]) -> ToolsAndNotes:
 
 @cache
 def _loaded(plugin: Plugin) -> ToolsAndNotes:
-    """Once in a process, whether or not it works."""
+    """Loads a plugin's tools once per process, even if that fails."""
     try:
         return [_named(plugin, each) for each in plugin.use(_several)], []
     except RectoError as why:
@@ -202,8 +201,8 @@ S = TypeVar("S", Rule, Reference)
 
 
 def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
-    """The agent with the `always` rules and references of the conversation's first request, in place of those that its
-    files have now. Before the first request they are the same."""
+    """The agent with the `always` rules and references of the conversation's first request, in place of the current
+    ones in its files. Before the first request they are the same."""
     if (first := store.records.first(conversation)) is None:
         return agent
     recorded = store.records.record(first).account.picks()
@@ -211,7 +210,7 @@ def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
     then = list[Rule | Reference]()
     for pick in picks:
         if pick.kind in TEXTS and pick.sha256:
-            with suppress(StoreError, NotFound):  # what is lost is read from its file
+            with suppress(StoreError, NotFound):  # a lost text is read from its file
                 then.append(TEXTS[pick.kind](pick.name, store.blobs.get(pick.sha256).decode(), include="always"))
     known, named = {source.id for source in then}, {pick.source for pick in picks}
     rules, references = _since(agent.rules, known, named), _since(agent.references, known, named)
@@ -223,7 +222,7 @@ def as_it_began(store: Store, conversation: str, agent: Agent) -> Agent:
 
 
 def _since(sources: Sequence[S], known: Collection[SourceId], named: Collection[SourceId]) -> Iterator[S]:
-    """The other sources of the agent's files. What came to be always included since can be added by hand."""
+    """The agent's other sources. Those that became `always` later can be added explicitly."""
     for each in sources:
         if each.id not in known:
             is_new = each.include == "always" and each.id not in named
@@ -234,7 +233,7 @@ def _since(sources: Sequence[S], known: Collection[SourceId], named: Collection[
 
 
 def can_call(resolved: ResolvedModel, settings: ToolSettings) -> bool:
-    """Whether tools of ours can be offered."""
+    """True if our tools can be offered."""
     return bool(resolved.model.tools and settings.enabled and resolved.runs_tools)
 
 

@@ -1,7 +1,6 @@
-"""SideCall: one call to a model beside the conversation: a summary, a line about a document, facts of a message.
+"""SideCall: one call to a model outside the conversation: a summary, a line about a document, facts of a message.
 
-It is recorded before it leaves, like every request; its answer is gathered whole.
-"""
+Like every request, it is recorded before it is sent. Its answer is not streamed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,12 +31,12 @@ from recto.window.request import Entry, Parameters, Piece, Purpose, Request, wit
 from recto.window.window import SectionTally
 
 TEMPERATURE = 0.3
-# Some models think without being asked, and spend the tokens of the answer on it.
+# Some models think unasked, and spend the answer's tokens on it.
 ROOM_TO_THINK = 4096
 
 
 class SideCall(Struct, frozen=True):
-    """What the model is sent: a preamble, entries that are counted already, and the prompt."""
+    """A preamble, entries that are already counted, and the prompt."""
 
     context: TurnContext
     preamble: Preamble
@@ -45,11 +44,11 @@ class SideCall(Struct, frozen=True):
     order: Counted
     because: str
     most: int
-    """The longest answer."""
+    """The longest answer, in tokens."""
     compaction: int | None = None
-    """The number of the Compaction in force, where `ahead` is set."""
+    """The number of the Compaction in force, if `ahead` is set."""
     ahead: str | None = None
-    """The last message that a summary covers which is written before it is due."""
+    """For a summary ahead: the last message it covers."""
 
     @property
     def parameters(self) -> Parameters:
@@ -76,7 +75,7 @@ class SideCall(Struct, frozen=True):
 
     @property
     def fits(self) -> bool:
-        """Whether prompt and answer fit in the model's own window."""
+        """True if prompt and answer fit in the model's own window."""
         return self.tokens + (self.parameters.max_tokens or 0) <= self.context.budget.limit
 
     @property
@@ -104,7 +103,7 @@ async def call_model(
     *,
     purpose: Purpose = "summary",
 ) -> SideAnswer:
-    """The answer, valid or not; ProviderError when none came. The record says what became of the call."""
+    """The answer, valid or not. Raises ProviderError if none came. The outcome is recorded."""
     context, model = question.context, question.context.model
     request = _request(question, session.conversation, message, purpose)
     clock = asyncio.get_running_loop().time
@@ -134,7 +133,7 @@ async def call_model(
         raise
     text = clean("".join(texts))[0]
     usage = priced(model, done.usage) if done.usage and is_believable(done.usage) else None
-    # without a report, the cost of our own count
+    # without a report, the cost by our own count
     spent = usage or broken_off(model, question.tokens, text)
     took = round(clock() - started, 3)
     outcome |= {"finish": done.finish, "usage": asdict(usage) if usage else None, "text": text}
@@ -211,5 +210,5 @@ async def count_texts(context: TurnContext, texts: Sequence[str]) -> list[Counte
 
 
 def is_hopeless(why: Exception) -> bool:
-    """Whether the same call would fail again."""
+    """True if the same call would fail again."""
     return isinstance(why, NoKey | Refused | SpendLimit)

@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 
 CORE = (READ_DOCUMENT, FIND_EXCERPTS, RESOLVE_WIKILINK)
 """Never left out in favour of other tools."""
-# What tools leave of the room, also those that were sent before, and all of them where none bears on the message.
+# The share of the room that remains beside tools, even tools already sent, and beside all tools if none is relevant.
 LEAST_LEFT = 0.5
 # Providers refuse more; OpenAI documents this number.
 MOST_TOOLS = 128
-# At least what a wire format puts around a tool, in bytes.
+# The least overhead of a tool in a wire format, in bytes.
 FRAME = 120
 # How many tools a note names.
 NAMED = 8
@@ -47,7 +47,7 @@ class SizedTool(Struct):
     short_tokens: int
     is_short: bool = False
     was_sent: bool = False
-    """It was sent with the last request, in this form: it stays so until the next compaction."""
+    """It was sent with the last request in this form, and keeps it until the next compaction."""
 
     @property
     def size(self) -> int:
@@ -63,13 +63,13 @@ class SizedTool(Struct):
 
     @property
     def is_required(self) -> bool:
-        """Never left out."""
+        """True if it is never left out."""
         is_core = self.id.server == BUILT_IN_SERVER and self.id.name in CORE
         return is_core or self.whole.selection.mode == "manual"
 
 
 class ToolFilter(Struct):
-    """Fits tools that take more than their share: shortens them, then leaves out those that matter least."""
+    """Fits tools into their share: shortens them, then leaves out the least useful."""
 
     resolved: ResolvedModel
     scores: Mapping[SourceId, float]
@@ -78,18 +78,18 @@ class ToolFilter(Struct):
     """Names of tools that were called recently."""
     last: LastTools
     tools: list[SizedTool] = field(default_factory=list)
-    """What is offered."""
+    """The tools offered."""
     left_out: list[SizedTool] = field(default_factory=list)
 
     def fit(self, tools: Sequence[SizedTool]) -> list[OfferedTool]:
-        """The tools that are offered, in their order. What the last request had stays as it was, so that the prefix
-        stays; it may take half of the room."""
+        """The tools that are offered, in order. Those of the last request stay unchanged for the sake of the prefix,
+        and may take half of the room."""
         room = self.resolved.room
         share, most = int(room * self.resolved.settings.budgets.tools), int(room * (1 - LEAST_LEFT))
         if sum(each.size for each in tools if each.was_sent) > most:
-            for each in tools:  # another model, with a smaller window: nothing of the prefix is left
+            for each in tools:  # a model with a smaller window has a new prefix anyway
                 each.was_sent = each.is_short = False
-        # those that matter least come first; of equal ones the last
+        # the least useful come first; among equals the last
         fresh = sorted((each for each in tools if not each.was_sent), key=self._worth, reverse=True)[::-1]
         total, number = sum(each.size for each in tools), len(tools)
         for each in fresh:
@@ -99,8 +99,8 @@ class ToolFilter(Struct):
         is_quiet = all(each.whole.selection.mode == "always" and not self._bears(each) for each in tools)
 
         def limit(each: SizedTool) -> int:
-            """What all tools may take with this one among them. One that bears on the message must not miss its turn
-            because others came first; and where none bears on it, none is worth less than another."""
+            """The most that all tools may take when this one is included. A relevant tool must not be lost because
+            others came first; if none is relevant, all have the same worth."""
             is_needed = each.whole.selection.mode == "agent" or (is_later and self._bears(each))
             return most if is_needed or (is_quiet and not is_later) else share
 
@@ -109,7 +109,7 @@ class ToolFilter(Struct):
             if (total > limit(each) or number > MOST_TOOLS) and not each.is_required:
                 gone.append(each)
                 total, number = total - each.size, number - 1
-        for each in reversed(gone):  # there may be room again, now that a large one is gone
+        for each in reversed(gone):  # there may be room again after a large one was removed
             if total + each.size > limit(each) or number >= MOST_TOOLS:
                 self.left_out.append(each)
             else:
@@ -134,7 +134,7 @@ class ToolFilter(Struct):
 
     @property
     def note(self) -> str:
-        """What has changed about the tools since the last request: those that are shorter, those that are missing."""
+        """The tools shortened or left out since the last request, as a note."""
         short, names = {each.id for each in self.tools if each.is_short}, [each.name for each in self.left_out]
         if short == self.last.short and {each.id for each in self.left_out} == self.last.left_out:
             return ""
@@ -149,7 +149,7 @@ class ToolFilter(Struct):
 async def sized_tools(
     resolved: ResolvedModel, offered: Sequence[OfferedTool], sent: Mapping[SourceId, str]
 ) -> list[SizedTool]:
-    """Both forms of each, counted; in the form in which it was `sent`, by the hash of its text."""
+    """Both forms of each, counted; the form already `sent` is chosen, by the hash of its text."""
     found = []
     for whole in offered:
         tool, because = short_form(whole.runnable.tool), f"{whole.selection.because}; {SHORT}"
@@ -170,9 +170,9 @@ async def _tool_tokens(resolved: ResolvedModel, tools: Sequence[Selection]) -> d
     return {each.id: count.tokens for each, (_, count) in zip(tools, preamble.tools, strict=True)}
 
 
-# How many messages back a tool counts as recently used; how many earlier turns are learned from.
+# How many messages back a tool counts as recently used, and how many earlier turns are learned from.
 RECENT_MESSAGES, LEARNED_TURNS = 40, 200
-# Of the unused room, with and without documents that want some of it.
+# Shares of the unused room, with and without documents that also need it.
 SHARED_SHARE, WHOLE_SHARE = 0.25, 0.60
 STAYS = "chosen for an earlier message; it stays until the next compaction"
 
@@ -191,7 +191,7 @@ class SourcePicker(Picker):
         forbidden = tuple(each for each in tools if each.approval == "deny")
         tools = [each for each in tools if each not in forbidden]
         text = without_mentions(asked.text) if asked else ""
-        # what may be chosen is neither in the session nor removed from it by hand
+        # only sources that the user has neither added to nor removed from the session may be chosen
         sources: list[Source] = [*agent.rules, *agent.references, *(each.tool for each in tools)]
         candidates = [
             each
@@ -219,7 +219,7 @@ class SourcePicker(Picker):
         )
 
     async def _callable_tools(self) -> tuple[list[RunnableTool], list[str]]:
-        """What this model can be offered."""
+        """The tools that can be offered to this model."""
         resolved, settings = self._turn.resolved, self._sources.settings
         if can_call(resolved, settings):
             return await self._sources.tools(self._turn.session, resolved.agent, pins=not self._turn.is_draft)
@@ -229,7 +229,7 @@ class SourcePicker(Picker):
         return [], []
 
     async def _choose(self, text: str, candidates: Sequence[Source]) -> SourceChoice:
-        """A choice that fails chooses nothing, and says so."""
+        """Chooses sources; on failure none, with a note."""
         if not candidates or not text.strip():
             return SourceChoice((), (), "")
         settings, agent = self._turn.resolved.settings, self._turn.resolved.agent
@@ -239,7 +239,7 @@ class SourcePicker(Picker):
             return await asyncio.to_thread(self._sources.chooser.choose, text, candidates, limits, past)
         except RectoError as why:
             return SourceChoice((), (), f"no source was chosen for this message: {why.message}")
-        except Exception as why:  # a chat never ends because of what it might have been told
+        except Exception as why:  # a chat must not fail because of its sources
             log.exception("choosing sources failed")
             return SourceChoice((), (), f"no source was chosen for this message ({type(why).__name__}: {why})")
 
@@ -251,7 +251,7 @@ class SourcePicker(Picker):
     async def _chosen_tools(
         self, choice: SourceChoice, tools: Sequence[RunnableTool], candidates: Sequence[Source]
     ) -> list[OfferedTool]:
-        """Those chosen before, as long as no compaction came, then those for this message: the prefix stays."""
+        """Tools chosen since the last compaction, then those for this message, so that the prefix stays."""
         fresh = {each.source.id: _selection(each) for each in choice.chosen if isinstance(each.source, Tool)}
         wanted = {each.id for each in candidates}
         by_id = {each.tool.id: each for each in tools if each.tool.id in wanted}
@@ -260,14 +260,14 @@ class SourcePicker(Picker):
         return [OfferedTool(by_id[id], each, lasts=id in fresh) for id, each in (stays | fresh).items()]
 
     async def _last_tools(self) -> LastTools:
-        """The tools of the conversation's last request; without what is sent again if a compaction has come since."""
+        """The tools of the conversation's last request; without the chosen ones if there was a compaction since."""
         session, number = self._turn.session, self._turn.compaction
         known = await self._store.do(self._recorded_tools) or session.last_tools or LastTools(number)
         session.apply(last_tools=known)
         return known if known.compaction == number else LastTools(number, short=known.short, left_out=known.left_out)
 
     def _recorded_tools(self) -> LastTools | None:
-        """None where the session has made the last request itself, and knows."""
+        """The tools from the record; None if the session made the last request itself."""
         session, records = self._turn.session, self._store.records
         last = records.latest(session.conversation) if session.conversation else None
         if last is None or (session.last_tools and session.request in (last, None)):
@@ -276,15 +276,15 @@ class SourcePicker(Picker):
         return last_tools(account.compaction, account.picks(), account.not_picked)
 
     async def _filtered(self, text: str, offered: list[OfferedTool]) -> tuple[list[OfferedTool], Sequence[Pick]]:
-        """Tools are counted and scored only where they may take more than their share of the room, or some of them were
-        sent in a short form before."""
+        """Tools are counted and scored only if they may exceed their share of the room, or if some were sent in a short
+        form."""
         resolved = self._turn.resolved
         share = resolved.room * resolved.settings.budgets.tools
         last = await self._last_tools() if offered else LastTools()
         whole = ((each.selection.id, each.selection.source.sha256) for each in offered) if last.sent else ()
         is_whole = all(last.sent.get(id, hash) == hash for id, hash in whole)
         is_known = is_whole and not last.short and not last.left_out and len(offered) <= MOST_TOOLS
-        # a token is at least a byte: where the bytes are few enough, nothing has to be counted
+        # a token is at least one byte: if the bytes are few enough, no counting is needed
         if is_known and sum(len(each.runnable.tool.text.encode()) + FRAME for each in offered) <= share:
             return offered, ()
         tools = await sized_tools(resolved, offered, last.sent)
@@ -298,10 +298,10 @@ class SourcePicker(Picker):
         return found, tool_filter.passed
 
     async def _scores(self, text: str, tools: Sequence[Source]) -> dict[SourceId, float]:
-        """Without scores no tool fits the message better than another, and all are offered."""
+        """Scores by tool; none on failure, and then all tools are offered."""
         try:
             return (await asyncio.to_thread(self._sources.chooser.scores, text, tools))[0] if text.strip() else {}
-        except Exception:  # a chat never ends because of a tool that it might have called
+        except Exception:  # a chat must not fail because of a tool
             log.exception("scoring tools failed")
             return {}
 

@@ -1,4 +1,4 @@
-"""Which sources a request included, recorded with it, and which of them its reply shows signs of using."""
+"""The sources that a request included, recorded with it, and those that its reply shows signs of using."""
 
 import asyncio
 import hashlib
@@ -20,9 +20,9 @@ from recto.store.store import Store
 from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import LastTools, last_tools
 
-# How many characters of the conversation are searched for what a reply may have from there.
+# How many characters of the conversation are searched for other origins of a reply.
 LOOKED_AT = 20_000
-# Characters that take less than a millisecond to compare.
+# Texts of this length take less than a millisecond to compare.
 SHORT = 4_000
 
 
@@ -40,14 +40,12 @@ def record_sources(store: Store, request: str, planned: PlannedRequest, known: f
 
 
 def tools_of(planned: PlannedRequest) -> LastTools:
-    """The tools of a request, with which the next one begins."""
     block = planned.loaded.view.compaction
     sent = (pick for section, pick in planned.preamble.picks if section == "tools")
     return last_tools(block.compaction_number if block else None, sent, planned.context.stable.passed)
 
 
 def _sent(planned: PlannedRequest) -> Iterator[SentSource]:
-    """Every source with the text that was sent."""
     instructed = planned.preamble.instructed
     for each in (*instructed.rules, *instructed.memory, *instructed.references):
         yield SentSource(each.id, each.text)
@@ -59,17 +57,15 @@ def _sent(planned: PlannedRequest) -> Iterator[SentSource]:
 
 
 class ReplyEvidence(Struct, frozen=True):
-    """A reply and what it is compared with."""
-
     reply: str
     given: tuple[SentSource, ...]
     called: frozenset[str]
     known: str
-    """Other text it may draw on: the conversation, documents, tool results."""
+    """Other text that the reply may draw on: the conversation, documents, tool results."""
 
     @property
     def is_short(self) -> bool:
-        """Compared sooner than a thread would start; tools are not compared at all."""
+        """Comparing takes less time than starting a thread. Tools are not compared."""
         sizes = [len(each.text) for each in self.given if each.id.kind != "tool"]
         return not sizes or len(self.reply) + len(self.known) + sum(sizes) < SHORT
 
@@ -79,13 +75,13 @@ class ReplyEvidence(Struct, frozen=True):
 
 
 def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
-    """For the last reply of a turn; None if no source was sent, as in most chats."""
+    """The evidence; None if no source was sent, as in most chats."""
     if not (given := tuple(_sent(planned))):
         return None
     view = planned.loaded.view
     said, left = list[str](), LOOKED_AT
     for message in reversed((*view.still_sent, *view.history)):
-        # not earlier replies: what they took from a source is no other origin
+        # not earlier replies: they may have used the same source
         if message.role == "user" and left > 0:
             said.insert(0, message.text)
             left -= len(message.text)
@@ -104,7 +100,7 @@ class UseTracker:
         self._tasks = TaskSet()
 
     def begin(self, request: str, found: ReplyEvidence, uses: Sequence[UseEvidence]) -> None:
-        """Looks only at texts without a sign by words."""
+        """Compares only the texts without evidence by words."""
         bare = {use.id for use in uses if not use.sign}
         given = tuple(each for each in found.given if each.id in bare and not each.call_name)
         if given:
@@ -126,6 +122,5 @@ class UseTracker:
 
 
 def told_uses(uses: Sequence[UseEvidence]) -> dict[str, Any]:
-    """What the record says about the sources that a reply used."""
     used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
     return {"used": used} if used else {}

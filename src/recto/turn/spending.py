@@ -1,4 +1,4 @@
-"""What a call may cost and did cost, and the user's limits, which stop a call before it is made."""
+"""The possible and actual cost of calls, and the user's limits, which stop a call before it is made."""
 
 import math
 
@@ -20,14 +20,14 @@ from recto.window.request import Request
 CHARACTERS_PER_TOKEN = 4
 CONVERSATION = "spend.conversation"
 MAX_COST, MAX_STEPS = "--max-cost", "--max-steps"
-# A reply without a given length, of a model whose longest reply and window are unknown: more than any model writes.
+# Used if a model's longest reply and window are unknown: more than any model writes.
 LARGEST_REPLY = 128_000
 # A shorter reply is not worth asking for.
 SHORTEST_REPLY = 64
 
 
 class SpendCap(Struct, frozen=True):
-    """The most that all calls of one key of the endpoint may cost in a day, in US dollars."""
+    """The most that all calls with one key of the endpoint may cost in a day, in US dollars."""
 
     key: str
     day: float
@@ -38,31 +38,29 @@ def is_priced(model: Model) -> bool:
 
 
 def priced(model: Model, usage: Usage) -> Usage:
-    """The usage with what it cost at the model's prices of now."""
+    """The usage with its cost at the model's current prices."""
     return replace(usage, cost_usd=model.prices.cost(usage)) if model.prices else usage
 
 
 def broken_off(model: Model, tokens: int, text: str, most: float | None = None) -> Usage:
-    """Our estimate for a call that broke off while it was answered: its input, and the output that came. The most that
-    it could cost where the model thinks without showing it: nobody can count that."""
+    """The input, and the output that came; or `most` if the model thinks invisibly, which cannot be counted."""
     usage = priced(model, Usage(tokens, len(text) // CHARACTERS_PER_TOKEN, reported=False))
     return replace(usage, cost_usd=most) if most is not None and thinks_unseen(model.id) else usage
 
 
 def at_most(model: Model, tokens: int, longest_reply: int) -> float | None:
-    """The most that a call can cost, in US dollars; None where the price is not known."""
+    """The highest cost in US dollars; None if the price is unknown."""
     output = min(longest_reply, model.max_output or longest_reply)
     return model.prices.at_most(tokens, output) if model.prices else None
 
 
 def largest_reply(model: Model) -> int:
-    """How long a reply without a given length can be, in tokens."""
     return min(model.max_output or LARGEST_REPLY, model.window or LARGEST_REPLY)
 
 
 def shorter_reply(model: Model, longest: int, why: SpendLimit, replies: int = 1) -> int | None:
-    """How long the replies of a call that a limit stopped may be to stay within it, in tokens; None where nothing
-    useful fits. `longest` is the length that the call was stopped with."""
+    """The longest reply within the limit, in tokens; None if nothing useful fits. `longest`: the length with which the
+    call was stopped."""
     dearest = model.prices.dearest_output if model.prices else 0.0
     if not dearest:
         return None
@@ -74,10 +72,10 @@ def shorter_reply(model: Model, longest: int, why: SpendLimit, replies: int = 1)
 def check_limits(
     store: Store, limits: SpendSettings, request: Request, run: TaskRun | None = None, cap: SpendCap | None = None
 ) -> None:
-    """Raises SpendLimit where the request could cost more than is left, also of what its run and its key may cost.
+    """Raises SpendLimit if the request could cost more than is left, also for its run and its key.
 
-    In the transaction that stores the request: requests that have not ended count with the most that they can cost, so
-    that turns which run at the same time share what is left."""
+    Runs in the transaction that stores the request: requests in progress count with the most that they can cost, so
+    that concurrent turns share the rest."""
     most = request.at_most_usd
     if cap:
         check_cap(store, cap, request.model, most)
@@ -88,21 +86,21 @@ def check_limits(
         told = f"of the {dollars(run.max_cost)} for this run ({MAX_COST}) {dollars(before)} is spent"
         _check(before, most, run.max_cost, MAX_COST, f"the next call could cost {dollars(most)}, and {told}")
     if limits.conversation:
-        # a conversation's own limit wins over the user's
+        # a conversation's own limit overrides the user's
         spent = store.spending.total(request.conversation)
         _check_setting(spent, most, limits.conversation, CONVERSATION, "this conversation", "context")
     check_day(store, limits, most)
 
 
 def check_day(store: Store, limits: SpendSettings, most: float | None) -> None:
-    """For a call that belongs to no conversation."""
+    """Checks a call that belongs to no conversation."""
     if limits.day and most:
         _check_setting(store.spending.total(since=today()), most, limits.day, "spend.day", "today", "config")
 
 
 def check_cap(store: Store, cap: SpendCap, model: str, most: float | None) -> None:
-    """Raises SpendLimit where a call could cost more than the key may still spend today, and Refused where nobody knows
-    what it can cost. In the transaction that stores the bound of the call."""
+    """Raises SpendLimit if a call could cost more than the key may still spend today, and Refused if its cost is
+    unknown. Runs in the transaction that stores the call's maximum."""
     if most is None:
         raise unpriced_refusal(cap.key, model)
     before = store.charges.spent_today(cap.key) if most else 0.0
@@ -113,7 +111,7 @@ def check_cap(store: Store, cap: SpendCap, model: str, most: float | None) -> No
 
 def unpriced_refusal(key: str, model: str) -> Refused:
     refused = Refused(
-        f"The key {key} has a spending limit and the price of {model} is unknown. Ask another model, or ask the owner "
+        f"The key {key} has a spending limit and the price of {model} is unknown. Use another model, or ask the owner "
         "of the server to set `prices` in models.toml."
     )
     refused.sent = False

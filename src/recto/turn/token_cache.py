@@ -1,7 +1,6 @@
-"""TokenCache: entries become wire bytes and are counted, once per content and counter; the store remembers counts.
+"""TokenCache: turns entries into wire bytes and counts them, once per content and counter; the store keeps the counts.
 
-What is remembered are the counts as they were made. A turn reads them through a copy with its own calibration.
-"""
+Counts are kept uncalibrated. A turn reads them through a copy with its own calibration."""
 
 import base64
 import copy
@@ -23,19 +22,16 @@ from recto.window.request import Entry, Format, Piece, defuse
 
 # Counts in memory: those of a few windows. The store has the others.
 MAX_KNOWN = 8192
-# What is counted without looking for it in the store.
+# Texts this small are counted without looking in the store.
 FEW_PIECES, FEW_BYTES = 8, 8_000
-# In bytes, and in tokens: more than any vocabulary and any template has.
+# In bytes, and in tokens: more than in any vocabulary and any template.
 LONGEST_TOKEN, LARGEST_FRAME = 256, 64
 
 
 class Counted(Struct, frozen=True):
-    """An entry as bytes, with what they cost."""
-
     entry: Entry
     wire: tuple[bytes, ...]
     count: Count
-    """Calibrated."""
     base: Count
 
     def rescaled(self, factor: float) -> "Counted":
@@ -59,13 +55,11 @@ class TokenCache:
         self._unsaved: dict[bytes, Count] = {}
 
     def calibrated(self, calibration: TokenCalibration) -> Self:
-        """The same counts, read with another calibration."""
         made = copy.copy(self)
         made.calibration = calibration
         return made
 
     def with_window(self, window: int) -> Self:
-        """The same counts, for a model with a window of this size."""
         made = copy.copy(self)
         made.model = replace(self.model, window=window, window_from="chosen for this plan")
         return made
@@ -75,7 +69,7 @@ class TokenCache:
         return self.calibration.factor
 
     async def count(self, entries: Sequence[Entry], *, keep: bool = True) -> list[Counted]:
-        """`keep` stores the counts, for what may be counted again."""
+        """`keep` stores the counts, if the entries may be counted again."""
         sent = [await self._with_data(without_unsupported(entry, self.model)) for entry in entries]
         wires = [tuple(self.format.entry(self._defused(entry.with_sent_ids), self.model.provider)) for entry in sent]
         pieces = [Piece("message", data) for wire in wires for data in wire]
@@ -87,11 +81,11 @@ class TokenCache:
         ]
 
     async def tokens_of(self, text: str) -> int:
-        """What a text costs as a message of its own."""
+        """The tokens of a text as a message of its own."""
         return (await self.count([Entry("user", (Text(text),))]))[0].count.tokens
 
     async def _with_data(self, entry: Entry) -> Entry:
-        """With the bytes of images and files that the store keeps."""
+        """Fills in the bytes of stored images and files."""
         filled: list[Block] = []
         for block in entry.blocks:
             if isinstance(block, Image | File) and block.sha256 and not block.base64:
@@ -122,20 +116,20 @@ class TokenCache:
         return [found[digest] for digest in hashes]
 
     async def _stored(self, pieces: Mapping[bytes, Piece]) -> dict[bytes, Count]:
-        """Counts that the store knows. A new message is not among them, and a few are counted again in less time."""
+        """New messages have no stored counts, and small ones are faster to count again."""
         size = sum(len(piece.data) for piece in pieces.values())
         if self.counter.is_quick and len(pieces) <= FEW_PIECES and size < FEW_BYTES:
             return {}
         return await self._store.do(self._store.token_counts.find, self.counter.key, list(pieces))
 
     def _is_credible(self, count: Count, piece: Piece) -> bool:
-        """Whether a stored count can be what this counter gave: a damaged one must not pass for exact."""
+        """False for a damaged count that this counter cannot have made."""
         size = len(piece.data)
         can_be = size / LONGEST_TOKEN <= count.tokens <= size + LARGEST_FRAME
         return not count.exact or (can_be and self.counter.priming.exact)
 
     def save(self) -> None:
-        """Stores new counts. Runs in the store's thread, inside a transaction."""
+        """Runs in the store's thread, inside a transaction."""
         unsaved = {}
         while self._unsaved:  # one by one: another turn may be adding to it
             digest, count = self._unsaved.popitem()
@@ -157,7 +151,7 @@ class TokenCache:
 
 
 async def message_tokens(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int | None = None) -> Tokens:
-    """`own` where it is known already. Tokens of the blocks add up to it, but for thinking that is not sent back."""
+    """`own`: the message's count, if known. Its blocks add up to it, except for thinking that is not sent back."""
     if own is None:
         sent = tuple(block for block in blocks if not isinstance(block, References))
         own = (await cache.count([Entry(role, sent)]))[0].count.tokens
@@ -167,7 +161,7 @@ async def message_tokens(cache: TokenCache, role: Role, blocks: tuple[Block, ...
 
 
 async def _shares(cache: TokenCache, role: Role, blocks: tuple[Block, ...], own: int) -> tuple[int, ...]:
-    """A message is counted as one text, so its blocks get their shares of that."""
+    """Shares of the count: a message is counted as one text."""
     entries = [Entry(role, (Text(block.told) if isinstance(block, References) else block,)) for block in blocks]
     frame, *counts = [each.count.tokens for each in await cache.count([Entry(role, (Text(""),)), *entries])]
     alone = [max(0, tokens - frame) for tokens in counts]

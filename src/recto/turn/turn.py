@@ -1,16 +1,16 @@
-"""Turn: one message on its way: what came in, and what the pickers bring for it.
+"""Turn: one message on its way, and what the pickers bring for it.
 
-Whatever enters a window for a message comes from a picker. A picker works for one turn. It can act in two phases and
-two places; each step is optional:
+Everything that enters a window for a message comes from a picker, which works for one turn. It can act in two phases
+and two places; each step is optional:
 
     stable      before the plan, in the preamble: counted, and part of the cached prefix
-    annotate    before the plan: adds to the message itself, for good
+    annotate    before the plan: adds to the message itself, permanently
     volatile    before the plan, in front of the message: counted
     keep        before every plan, in front of the message: counted, and in every window however it is cut
-    fill        after the plan, in front of the message: only in the room that is left
+    fill        after the plan, in front of the message: only in the remaining room
 
 A new kind of source is one class like this and one line in `Engine._pickers`. `send` and `draft` take the same path
-with a turn; only a sent one is stored and goes out.
+with a turn; only a sent one is stored.
 """
 
 import asyncio
@@ -54,28 +54,26 @@ NO_OVERRIDES = SourceOverrides()
 
 
 class Room(Struct, frozen=True):
-    """What is left for a volatile pick, in tokens."""
+    """The room for a volatile pick, in tokens."""
 
     unused: int
     """Free now, or after the compaction that may come first, whichever is more."""
     free: int
-    """What the message and everything in front of it may take together without a compaction."""
+    """Room for the message and everything in front of it without a compaction."""
     is_shared: bool = False
-    """A later picker wants some of it too."""
     inserts: tuple[Insert, ...] = ()
-    """What other pickers have put in front of the message already."""
+    """Other pickers' inserts in front of the message."""
 
 
 class VolatilePicks(Struct, frozen=True):
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
-    """What was picked and does not fit, with the reason."""
+    """Picks that did not fit, with reasons."""
 
 
 def selections_inserted(
     section: str, heading: str, included: Sequence[Selection], sizes: Sequence[int], passed: Sequence[Pick]
 ) -> VolatilePicks:
-    """Selections of these sizes as one insert."""
     if not included:
         return VolatilePicks(passed=tuple(passed))
     picks = tuple(replace(each.pick, tokens=size) for each, size in zip(included, sizes, strict=True))
@@ -89,87 +87,82 @@ class Turn:
     session: ChatSession
     resolved: ResolvedModel
     asked: Message | None = None
-    """The message as it came in; None where somebody looks at the context before there is one."""
+    """The message as it came in; None if there is none yet."""
     overrides: SourceOverrides = NO_OVERRIDES
     compaction: int | None = None
     """The number of the Compaction in force."""
     options: CallOptions = NO_OPTIONS
     is_draft: bool = False
-    """Nothing is stored or sent: somebody looks at the window that would be."""
     source_notes: tuple[str, ...] = ()
     memory: asyncio.Future[Mapping[MemoryScope, FoundMemory]] | None = None
-    """The memory files, which are being read since the turn began."""
+    """The memory files, read since the turn began."""
     has_facts: asyncio.Future[bool] | None = None
-    """Whether anything is remembered."""
 
     message: Message = field(init=False)
-    """The message with what the pickers have added to it."""
+    """The message with the pickers' additions."""
     current: str | None = field(init=False)
-    """The id of the message that is answered; None where a compaction is made without one."""
+    """The id of the message to answer; None for a compaction without one."""
     context: TurnContext = field(init=False)
     pickers: Sequence["Picker"] = field(init=False)
     citations: Citations = field(init=False)
     approvals: Approvals = field(init=False)
-    """Of a turn that is sent."""
+    """Only set if the turn is sent."""
     inserts: tuple[Insert, ...] = ()
     passed: tuple[Pick, ...] = ()
     _overflow: Overflow | None = None
     _uncalibrated: str = ""
-    """Why the counts of this turn are not calibrated."""
 
     async def begin(self, pickers: Sequence["Picker"], citations: Citations) -> None:
-        """Asks the pickers for what the window begins with."""
         self.pickers, self.citations = pickers, citations
         self.message, self.current = self.asked or Message(DRAFT, "user", ()), self.asked.id if self.asked else None
         brought = {tool.name for tool in self.options.tools}
         *picks, callers = [await picker.stable() for picker in pickers]
-        # a caller's tool wins over ours of its name
+        # a caller's tool replaces ours of the same name
         stable = sum(picks, StablePicks()).without_tools(brought) + callers
         self.context = await build_context(self.resolved, stable, self.compaction)
 
     def beside(self, session: ChatSession) -> Self:
-        """The same in another place of the conversation."""
+        """The same turn in another place of the conversation."""
         turn = copy.copy(self)
         turn.session = session
         return turn
 
     def is_for(self, other: "Turn") -> bool:
-        """Whether another turn goes on with the same picks."""
+        """True if another turn continues with the same picks."""
         return self.options == other.options and other.asked is not None and self.message.id == other.asked.id
 
     @property
     def is_squeezed(self) -> bool:
-        """Whether the next request must be smaller than the last, which the provider found too long."""
+        """True if the provider rejected the last request as too long."""
         return self._overflow is not None
 
     # -- what the user should know
 
     @property
     def notes(self) -> list[str]:
-        """About this message."""
         model = self.context.model
         left_out = unsupported(Entry("user", self.message.blocks), model)
         kinds = [("image" if isinstance(each, Image) else "file", each.name or "yours") for each in left_out]
-        told = [f"{model.name} takes no {kind}s: {name} is not sent" for kind, name in kinds]
+        told = [f"{model.name} does not accept {kind}s: {name} is not sent" for kind, name in kinds]
         return told + [note for picker in self.pickers for note in picker.notes]
 
     @property
     def count_notes(self) -> list[str]:
-        """About the counts so far: a tokenizer may fail at any text."""
+        """Notes about counts: a tokenizer may fail at any text."""
         return [note for note in (self.context.token_cache.counter.note, self._uncalibrated) if note]
 
     @property
     def late_notes(self) -> list[str]:
-        """The same, and what pickers noted while they filled the room that was left."""
+        """Includes notes of pickers from `fill`."""
         return [*self.count_notes, *(picker.fill_note for picker in self.pickers if picker.fill_note)]
 
     def events(self, *, is_new: bool) -> list[Event]:
-        """Events before the request leaves: the documents of the message, notes, and quotes where they come before the
-        words of the model."""
+        """Before the request is sent: the documents of the message, notes, and quotes if they come before the model's
+        words."""
         referenced = [Referenced(self.message)] if is_new and self.message.references else []
         notes = self.session.new_notes((*self.context.notes, *self.notes), always=self.notes)
         cited, model = self.citations, self.context.model
-        # the words of a tiny model are marked as such also where there is nothing to quote
+        # a tiny model's words are marked as such even if there is nothing to quote
         is_first = cited.are_notes_asked and not cited.are_quotes_told and not model.summarizes
         quoted = [NotesQuoted(cited.quotes, cited.root, "" if cited.instead else model.name)] if is_first else []
         return [*referenced, *map(Noticed, notes), *quoted]
@@ -177,8 +170,8 @@ class Turn:
     # -- what goes in with the message
 
     async def annotate(self, message: Message | None) -> Message:
-        """The message with what is said about it for good, such as the documents that it names. None where that was
-        done before: the pickers find the same again, and the message stays as it is."""
+        """The message with its permanent additions, such as the documents it names. If `message` is None, the turn's
+        own has them already: the pickers only find the same again."""
         plain = tuple(block for block in self.message.blocks if not isinstance(block, References))
         annotated = message or replace(self.message, blocks=plain)
         for picker in self.pickers:
@@ -188,7 +181,6 @@ class Turn:
         return self.message
 
     async def pick(self) -> None:
-        """What goes in front of the message, picked before the plan and counted in it."""
         wanting = [picker for picker in self.pickers if picker.wants_room]
         if not wanting:
             return
@@ -204,7 +196,6 @@ class Turn:
             self.inserts, self.passed = (*self.inserts, *picks.inserts), (*self.passed, *picks.passed)
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
-        """The request with what the pickers bring in the room that the plan has left."""
         for picker in self.pickers:
             planned = await picker.fill(planned)
         return planned
@@ -212,20 +203,20 @@ class Turn:
     # -- the plan
 
     async def load(self) -> LoadedView:
-        """The view at the session's head: what was loaded before and has grown, or loaded from the store."""
+        """The view at the session's head, extended from the loaded one if possible."""
         session, cache, room = self.session, self.context.token_cache, self.context.budget.room
         head, drafted = session.head, session.drafted if self.current == DRAFT else None
         if drafted and (drafted.head, drafted.token_cache, drafted.room) == (head, cache.root, room):
             return drafted.loaded.rescaled(cache.factor)
         at = (self.store, cache, head, self.current)
         loaded = await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, room)
-        # messages of a turn that is going on may still change
+        # messages of a turn in progress may still change
         if self.current == DRAFT and not session.is_answering and loaded.is_finished:
             session.apply(drafted=DraftedView(head, cache.root, room, loaded))
         return loaded
 
     async def next_plan(self) -> PlannedRequest:
-        """The plan of the next request; a smaller one after the provider found the last too long."""
+        """Smaller after the provider found the last request too long."""
         try:
             planned = await self.plan(await self.load())
         except DoesNotFit:
@@ -243,7 +234,7 @@ class Turn:
     async def plan(
         self, loaded: LoadedView, context: TurnContext | None = None, *, promised: int = 0
     ) -> PlannedRequest:
-        """Budget, plan and window for a view. `promised` is the room of a summary that is still to be written."""
+        """`promised`: the room of a summary yet to be written."""
         context = (context or self.context).at(loaded.view)
         kept = [insert for picker in self.pickers if (insert := picker.keep(loaded.view))]
         inserts = (*kept, *self.inserts)
@@ -256,8 +247,8 @@ class Turn:
             raise naming_largest(why, context.preamble) from None
 
     async def uncalibrate(self) -> bool:
-        """Counts this turn without what earlier reports taught, where that has raised the counts: no report of a
-        provider may keep a message from being sent."""
+        """Drops the calibration for this turn if it has raised the counts: no provider's report may make a message
+        unsendable."""
         before = self.context
         factor = before.token_cache.calibration.factor
         if factor <= 1.0:
@@ -273,7 +264,7 @@ class Turn:
         return True
 
     def shrink(self, why: Overflow) -> None:
-        """The provider counted more than we did: the next request of this turn is smaller, or `why` is raised."""
+        """Makes the next request of this turn smaller, or raises `why`."""
         self._overflow, self.context = why, self.context.tighter()
         if why.partial or self.context.tightened > MOST_SQUEEZES:
             raise why
@@ -281,7 +272,6 @@ class Turn:
             picker.give_way()
 
     def next_round(self, *, may_call: bool) -> None:
-        """A request went through and its tools ran: the next one carries their results."""
         self._overflow = None
         if not may_call:
             self.context = self.context.without_tool_calls()
@@ -292,9 +282,9 @@ class Picker:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        """What the user should know about this message: shown every time."""
+        """Notes for the user about this message, shown every time."""
         self.fill_note = ""
-        """What went wrong in `fill`: shown once."""
+        """A problem in `fill`, shown once."""
 
     async def stable(self) -> StablePicks:
         return StablePicks()
@@ -304,22 +294,21 @@ class Picker:
 
     @property
     def wants_room(self) -> bool:
-        """Whether `volatile` has anything to pick, known after `annotate`."""
+        """True if `volatile` has anything to pick; known after `annotate`."""
         return False
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         return VolatilePicks()
 
     def keep(self, view: View) -> Insert | None:
-        """What a window with this view must hold. The same in all rounds of a turn, until a compaction comes: the
-        prefix must stay."""
+        """The insert of every window with this view. It stays the same until a compaction, to keep the prefix."""
         return None
 
     async def fill(self, planned: PlannedRequest) -> PlannedRequest:
         return planned
 
     def give_way(self) -> None:
-        """The provider says that the window is too long: `fill` must bring nothing more in this turn."""
+        """Stops `fill` for this turn: the window is too long for the provider."""
 
 
 SERVER = "caller"
@@ -327,7 +316,7 @@ SERVER = "caller"
 
 
 class CallerTools(Picker):
-    """The tools that a caller brings with one call and runs itself. They come last in the preamble."""
+    """The caller's own tools, which it runs itself. They come last in the preamble."""
 
     def __init__(self, turn: Turn, settings: ToolSettings) -> None:
         super().__init__()
@@ -343,12 +332,11 @@ class CallerTools(Picker):
 
 
 class PlanPicker(Picker):
-    """What a run toward a goal needs in every window: how to work, and the tool that changes the plan.
+    """Brings what every window of a run needs: how to work, and the tool that changes the plan.
 
-    Before a compaction the model's own calls tell the plan: a copy would cost twice, and one that changes would break
-    the cached prefix each time. A compaction breaks it anyway, so that is when a copy of plan and files is made; what
-    changes later is in the calls after it.
-    """
+    Before a compaction the model's own calls show the plan: a copy would cost twice, and a changing one would break the
+    cached prefix each time. A compaction breaks it anyway, so that is when the plan and files are copied; later changes
+    are in the calls after it."""
 
     def __init__(self, turn: Turn) -> None:
         super().__init__()

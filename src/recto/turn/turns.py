@@ -48,7 +48,7 @@ class Turns:
     async def resolve(
         self, session: ChatSession, options: CallOptions = NO_OPTIONS, reads: FirstReads | None = None
     ) -> ResolvedModel:
-        """Which model answers next, and as which agent: its files are read at every turn."""
+        """Finds the model and agent that answer next; agent files are read at every turn."""
         agent = await (reads.agent if reads else asyncio.to_thread(self._agents.read_or_last, session.agent))
         if session.is_guest:  # is offered none of this machine's tools
             options = replace(options, runs_tools=False)
@@ -65,7 +65,7 @@ class Turns:
         is_draft: bool = False,
         resolved: ResolvedModel | None = None,
     ) -> Turn:
-        """What the pickers of a turn start from. Sources that the message mentions are added to the conversation."""
+        """Starts a turn; sources that the message mentions are added to the conversation."""
         sources, store, notes = self._sources, self._store, list[str]()
         resolved = resolved or await self.resolve(session, options, reads)
         overrides, compaction = await (reads.state if reads else store.submit(sources.state, session))
@@ -89,8 +89,8 @@ class Turns:
         return turn
 
     async def prepare(self, turn: Turn, *, is_continued: bool = False) -> Turn:
-        """Finds what the message names and picks what goes in with it; the same for `send`, `draft` and a turn of the
-        past that is planned again. `is_continued`: the message stays as it was stored."""
+        """Finds what the message names and picks what goes in with it, for `send`, `draft` and a past turn planned
+        again. `is_continued`: the message stays as stored."""
         suspended, asked = turn.session.suspended, turn.asked
         assert asked is not None
         if is_continued and isinstance(suspended, Turn) and suspended.is_for(turn):
@@ -104,11 +104,11 @@ class Turns:
         return turn
 
     async def without_message(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> Turn:
-        """A turn for what is there, before the next message."""
+        """A turn for viewing the context."""
         turn = await self.begin(await self.new(session, None, options))
         turn.message = Message(DRAFT, "user", (Text(""),), parent=session.head)
         return turn
 
     async def context(self, session: ChatSession, options: CallOptions = NO_OPTIONS) -> TurnContext:
-        """What the next turn would stand on, before there is a message."""
+        """The context of the next turn, before there is a message."""
         return (await self.begin(await self.new(session, None, options, is_draft=True))).context
