@@ -1,1 +1,1 @@
-"""Agents: who a conversation belongs to. Reads their folders; knows sources and settings, not the chat."""
+"""Agents: reads their folders. Knows sources and settings, not the chat."""

@@ -1,9 +1,9 @@
 """Agent: a model, instructions, settings and the sources a conversation may use. A plain value, read by
 `agents.py`.
 
-Its settings are laid over the user's. Settings that conflict are ignored with a note, so that no agent file can end a
-chat. What the user's home and the project say about an agent are its layers: the project overrides the user key by key
-and source by source.
+Its settings override the user's. Conflicting settings are ignored with a note, so that no agent file can end a chat. An
+agent has a layer from the user's home and one from the project, which overrides the user's key by key and source by
+source.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,18 +40,18 @@ class Agent(Struct, frozen=True):
     system_prompt: str | None = None
     """None uses the system prompt of the settings."""
     context: Mapping[str, Any] = field(default_factory=dict)
-    """The agent's own settings by dotted key (`context.strategy`, …), already checked."""
+    """The agent's checked settings by dotted key (`context.strategy`, …)."""
     rules: tuple[Rule, ...] = ()
-    """With their effective include modes, highest priority first; disabled ones are listed too."""
+    """Rules and references with their effective include modes, highest priority first; including disabled ones."""
     references: tuple[Reference, ...] = ()
     servers: tuple[ServerConfig, ...] = ()
-    """With their effective include modes; one named `recto` configures the built-in tools."""
+    """Servers with their effective include modes; one named `recto` configures the built-in tools."""
     notes: tuple[str, ...] = ()
-    """Problems found in its files, one sentence each. Everything else still works."""
+    """Problems in its files, one sentence each. Everything else still works."""
     files: tuple[Path, ...] = ()
     """The agent.toml files that were read, the user's before the project's."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Which file sets a key: `model`, `system_prompt`, `context.strategy`, …"""
+    """The file that sets each key: `model`, `system_prompt`, `context.strategy`, …"""
 
     @property
     def texts(self) -> tuple[Rule | Reference, ...]:
@@ -76,8 +76,8 @@ def apply_agent(settings: Settings, agent: Agent) -> Settings:
 def with_conversation_settings(
     settings: Settings, chosen: Mapping[str, Any], name: str = "this conversation"
 ) -> tuple[Settings, tuple[str, ...]]:
-    """The settings with those of a conversation on top. Options still win. What no longer fits the others is ignored,
-    with a note: a conversation can always go on."""
+    """The settings with those of a conversation on top. Options still win. Conflicting ones are ignored with a note, so
+    that a conversation can always continue."""
     own = {key: value for key, value in chosen.items() if settings.origin(key) != "option"}
     try:
         return configuration.changed(settings, own, name) if own else settings, ()
@@ -86,7 +86,7 @@ def with_conversation_settings(
 
 
 def without_conflicts(settings: Settings, agent: Agent) -> Agent:
-    """The agent without the settings that conflict with these or with each other, and a note for each."""
+    """The agent without conflicting settings, and a note for each."""
     own, notes = _own_settings(settings, agent), list[str]()
 
     def removal_helps(key: str, named: object) -> bool:
@@ -94,7 +94,7 @@ def without_conflicts(settings: Settings, agent: Agent) -> Agent:
         return rest is None or rest.data.get("key") != named
 
     while own and (error := _conflict(settings, agent, own)):
-        # best the setting that the error names; where that does not help, one that it conflicts with
+        # drop the setting that the error names, or else one that it conflicts with
         named = error.data.get("key")
         ordered = sorted(own, key=lambda key: key != named)
         key = next((key for key in ordered if removal_helps(key, named)), ordered[0])
@@ -107,8 +107,7 @@ def without_conflicts(settings: Settings, agent: Agent) -> Agent:
 
 
 def with_agent_settings(settings: Settings, agent: Agent, own: Mapping[str, Any] | None = None) -> Settings:
-    """The settings with the agent's on top (`own`: these of them). Options still win. Raises Invalid where they
-    conflict."""
+    """The settings with the agent's (or `own`) on top. Options still win. Raises Invalid if they conflict."""
     own = _own_settings(settings, agent) if own is None else own
     return configuration.changed(settings, own, {key: _origin(agent, key) for key in own})
 
@@ -188,13 +187,13 @@ def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
 
 
 def _shorten(note: str) -> str:
-    """A note may quote a whole file; its beginning and its end say what is wrong."""
+    """Shorten a note that may quote a whole file to its beginning and end."""
     text = clean(note)[0]
     return text if len(text) <= _MAX_NOTE_CHARS else f"{text[: _MAX_NOTE_CHARS - 200]} … {text[-200:]}"
 
 
 def _merge_values(layers: Sequence[AgentLayer]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values by dotted key, and the file that sets each. The two prompt keys set the same value."""
+    """Values by dotted key, and the file that sets each. The two prompt keys exclude each other."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
@@ -213,7 +212,7 @@ def _merge_values(layers: Sequence[AgentLayer]) -> tuple[dict[str, Any], dict[st
 def _merge_sources(
     kind: type[TextSourceT], layers: Sequence[Sequence[SourceFile]], notes: list[str]
 ) -> dict[str, TextSourceT]:
-    """Sources by case-insensitive name. Of two in one folder the first is used."""
+    """Sources by case-insensitive name. The first of two in one folder wins."""
     merged: dict[str, TextSourceT] = {}
     for files in layers:
         own: dict[str, TextSourceT] = {}
@@ -233,7 +232,7 @@ def _by_priority(sources: Iterable[TextSourceT]) -> tuple[TextSourceT, ...]:
 def _apply_include(
     file: AgentFile, texts: Mapping[str, dict[str, Any]], servers: dict[str, ServerConfig], notes: list[str]
 ) -> None:
-    """Applies the include modes of an agent.toml to sources; `texts` are rules and references by kind and key."""
+    """Apply the include modes of an agent.toml; `texts` are rules and references by kind and key."""
     for key, include in file.include.items():
         id = parse_include_key(key, {BUILT_IN_SERVER, *servers})
         own, name = texts.get(id.kind, {}), name_key(id.name)

@@ -1,7 +1,6 @@
 """AgentFile: the content of an agent.toml or .mcp.json file. SourceFile: a file of rules/ or references/ as a source.
 
-Files are read and checked with one sentence per problem; the rest of the file is used. An agent.toml is changed without
-losing its comments.
+Each problem in a file becomes a sentence; the rest of the file is used. Changes keep the comments of an agent.toml.
 """
 
 import json
@@ -34,7 +33,7 @@ CHANGED_ELSEWHERE = {
     "mcpServers": "edit servers in agent.toml, which `recto agent config NAME --edit` opens",
     "context": "set one of its keys, such as context.strategy",
 }
-"""Tables that are not settings themselves, and what to do instead."""
+"""Tables that are not settings, and what to do instead."""
 AGENT_SPECS = (
     Spec("description", "", "what the agent is for, in a sentence", None, None, ()),
     Spec("model", "", "the model that answers, as provider:model; empty uses the one of the settings", None, None, ()),
@@ -53,7 +52,7 @@ class AgentFile(Struct, frozen=True):
     values: Mapping[str, Any] = field(default_factory=dict)
     """Checked values by dotted key: `model`, `context.strategy`, …"""
     include: Mapping[str, Include] = field(default_factory=dict)
-    """Include modes by the key as written: `rule:style`, `tool:github`. The source may not exist."""
+    """Include modes by the key as written (`rule:style`, `tool:github`). The source may not exist."""
     servers: tuple[ServerTable, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -70,7 +69,7 @@ def agent_specs() -> Iterator[Spec]:
 
 
 def agent_spec(key: str, where: str) -> Spec:
-    """Finds a setting by its full or short name. Raises Invalid with the closest match."""
+    """Find a setting by its full or short name. Raises Invalid with the closest match."""
     known = {name: spec for spec in agent_specs() for name in spec.names}
     full = STRATEGY_KEY if key == "strategy" else key
     if full in known:
@@ -95,7 +94,7 @@ def _hint(key: str, known: dict[str, str]) -> str:
 
 
 def parse_agent_setting(key: str, value: Any, where: str) -> tuple[str, Any]:
-    """Returns the full key and the typed value. Raises Invalid with the allowed values."""
+    """Return the full key and the typed value. Raises Invalid with the allowed values."""
     spec = agent_spec(key, where)
     return spec.key, spec.read(value, where)
 
@@ -104,7 +103,7 @@ def parse_agent_setting(key: str, value: Any, where: str) -> tuple[str, Any]:
 
 
 def read_agent_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile:
-    """`raw` is the content of the file, or a sentence that says why it cannot be read."""
+    """`raw` is the content of the file, or why it cannot be read."""
     data, problem = _parsed(path, raw, "TOML", tomllib.loads)
     if problem:
         return AgentFile(path, notes=(problem,))
@@ -126,7 +125,7 @@ def read_mcp_file(path: str, raw: bytes | str, *, is_yours: bool) -> AgentFile:
 
 
 def _parsed(path: str, raw: bytes | str, form: str, parse: Callable[[str], Any]) -> tuple[Any, str]:
-    """The data of a file, and the problem where it cannot be read."""
+    """The data of a file, and the problem if it cannot be read."""
     text, problem = decoded(path, raw)
     try:
         return (None, problem) if problem else (parse(text), "")
@@ -160,7 +159,7 @@ def _read_values(path: str, data: Mapping[str, Any], notes: list[str]) -> dict[s
 
 
 def _flatten(path: str, data: Mapping[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yields values by dotted key; `strategy` comes first, so that context.strategy overrides it."""
+    """Yield values by dotted key, `strategy` first, so that context.strategy overrides it."""
     for key, value in sorted(data.items(), key=lambda item: item[0] != "strategy"):
         if key == "context" and not isinstance(value, dict):
             notes.append(f"{path}: context must be a table: [context]")
@@ -190,21 +189,21 @@ def _read_include(path: str, table: Any, notes: list[str]) -> dict[str, Include]
 
 # -- changing
 
-# Two names for one setting: a change goes to the one that the file already has.
+# Two names for one setting: a change uses the one in the file.
 _SHORT_NAMES = {STRATEGY_KEY: "strategy"}
 _TABLE_HEADER = re.compile(r"^(?:#[ \t]*)?\[", re.MULTILINE)
 
 
 def with_setting(text: str, path: Path, key: str, value: Any) -> str:
-    """Returns the text with a setting changed. Raises Invalid with the allowed values."""
+    """Return the text with a setting changed. Raises Invalid with the allowed values."""
     key, typed_value = parse_agent_setting(key, value, str(path))
     data = _parse_toml(text, path)
     short, table = _SHORT_NAMES.get(key, ""), data.get("context")
-    # under the name that the file has; the long one where it has both
+    # under the name in the file; the long one if it has both
     has_long = isinstance(table, dict) and key.removeprefix("context.") in table
     name = short if short in data and not has_long else key
     if key in PROMPT_KEYS:
-        # the two keys set the same thing, so the other one goes
+        # the two keys set the same thing, so remove the other one
         text = _remove(text, path, PROMPT_KEYS[1 - PROMPT_KEYS.index(key)])
         data = _parse_toml(text, path)
     in_place = _insert_in_place(text, data, name, typed_value) if name not in data and "." not in name else None
@@ -212,10 +211,8 @@ def with_setting(text: str, path: Path, key: str, value: Any) -> str:
 
 
 def _insert_in_place(text: str, data: dict[str, Any], name: str, value: Any) -> str | None:
-    """Puts a top-level key where a commented line shows it as an example, or before commented-out tables.
-
-    After those tables, the first one to be uncommented would swallow the key. None where there is no such place.
-    """
+    """Put a top-level key in place of its commented example, or before commented-out tables, which would swallow it
+    once uncommented. None if there is no such place."""
     import tomlkit  # only to write a file
 
     line = f"{name} = {tomlkit.item(value).as_string()}"
@@ -228,12 +225,12 @@ def _insert_in_place(text: str, data: dict[str, Any], name: str, value: Any) -> 
     changed = f"{text[: place[0]]}{line}{'' if example else chr(10) * 2}{text[place[1] :]}"
     try:
         return changed if tomllib.loads(changed) == {**data, name: value} else None
-    except tomllib.TOMLDecodeError:  # the line was part of a text, not an example
+    except tomllib.TOMLDecodeError:  # the line was part of a string, not an example
         return None
 
 
 def without_setting(text: str, path: Path, key: str) -> str | None:
-    """Returns the text without a setting; None when the file does not set it."""
+    """Return the text without a setting; None if the file does not set it."""
     changed = text
     for name in filter(None, (key, _SHORT_NAMES.get(key))):
         changed = _remove(changed, path, *name.split("."))
@@ -241,7 +238,7 @@ def without_setting(text: str, path: Path, key: str) -> str | None:
 
 
 def with_include(text: str, path: Path, id: SourceId, include: Include, servers: Collection[str]) -> str:
-    """Returns the text with an include mode changed; a line for the same source is changed, not doubled.
+    """Return the text with an include mode changed, replacing an existing line for the source.
 
     An `id` without a name means a whole server.
     """
@@ -262,7 +259,7 @@ def with_include(text: str, path: Path, id: SourceId, include: Include, servers:
 
 
 def parse_include_key(key: str, servers: Collection[str]) -> SourceId:
-    """The source that a key of [include] names. `tool:NAME` is the server of that name, or else a built-in tool."""
+    """The source named by a key of [include]. `tool:NAME` is the server of that name, or else a built-in tool."""
     id = SourceId.parse(key)
     name = key.partition(":")[2]
     return SourceId("tool", "", name) if id.kind == "tool" and name in servers else id
@@ -292,14 +289,14 @@ _MAX_DESCRIPTION_CHARS = 2000
 
 
 class SourceFile(Struct, frozen=True):
-    """The source that a file holds, if any, and the problems found in it."""
+    """The source in a file, if any, and its problems."""
 
     source: TextSource | None
     notes: tuple[str, ...] = ()
 
 
 def read_source_file(kind: type[TextSource], path: str, raw: bytes | str) -> SourceFile:
-    """`raw` is the content of the file, or a sentence that says why it cannot be read."""
+    """`raw` is the content of the file, or why it cannot be read."""
     name = source_name(path)
     text, problem = decoded(path, raw)
     if not isinstance(raw, str) and (not name or not name.isprintable()):
@@ -314,12 +311,12 @@ def read_source_file(kind: type[TextSource], path: str, raw: bytes | str) -> Sou
 
 
 def source_name(path: str) -> str:
-    """The file's name as people type it: some disks store an accent apart from its letter."""
+    """The file's name in composed form: some file systems store accents apart from their letters."""
     return unicodedata.normalize("NFC", note_name(path.replace("\\", "/"))).strip()
 
 
 def name_key(name: str) -> str:
-    """Names with the same key are the same: case and the encoding of accents do not matter."""
+    """A key for comparing names regardless of case and the encoding of accents."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
@@ -333,7 +330,7 @@ def _split(path: str, text: str) -> tuple[Mapping[str, Any], str, list[str]]:
 
 
 def _read_properties(path: str, properties: Mapping[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yields the valid properties. A wrong value becomes a note, and the default applies."""
+    """Yield the valid properties. A wrong value becomes a note, and the default applies."""
     for key, value in properties.items():
         if key not in FRONT_MATTER_KEYS:
             near = get_close_matches(key.lower(), FRONT_MATTER_KEYS, 1, 0.8)

@@ -1,6 +1,6 @@
-"""Agents: read from the folders of the user's home and of the project at every turn.
+"""Agents: read from the folders of the user's home and of the project at every turn, with unchanged files cached.
 
-Unchanged files are not read again, and a problem in a file becomes a note instead of ending a chat.
+A problem in a file becomes a note instead of ending a chat.
 """
 
 import os
@@ -50,7 +50,7 @@ AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64
 _NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_.-")
 NAME_RULE = f"use letters, digits, _, . and -, at most {MAX_NAME_LENGTH} characters"
-# Lines after a # are defaults or examples: uncommented they make a valid file.
+# Commented lines are defaults or examples: uncommented, they make a valid file.
 _TOML, _RULE = (Path(__file__).with_name(name) for name in ("new_agent.toml", "new_rule.md"))
 
 
@@ -65,7 +65,7 @@ def check_agent_name(name: str) -> None:
 
 
 class AgentsFolder(Struct, frozen=True):
-    """A place with agents: the user's home, or a project. A project may not use files outside of it."""
+    """A place with agents: the user's home, or a project, which may not use files outside it."""
 
     folder: Path
     root: Path
@@ -89,7 +89,7 @@ class AgentsFolder(Struct, frozen=True):
             return []
 
     def markdown_files(self, folder: Path, notes: list[str]) -> tuple[FileEntry, ...]:
-        """The Markdown files of a folder. A copied project must not show the model files from outside of it."""
+        """The Markdown files of a folder. A copied project must not show the model files from outside it."""
         if self.contains(folder):
             entries, problem = folder_files(folder, ".md")
         else:
@@ -114,7 +114,7 @@ class AgentFiles(Struct, frozen=True):
     references: tuple[FileEntry, ...]
     notes: tuple[str, ...]
     trust: FileEntry | None = None
-    """The user's file that says which settings of a project are trusted."""
+    """The user's file of trusted project settings."""
 
     @property
     def entries(self) -> tuple[FileEntry, ...]:
@@ -134,7 +134,7 @@ def agent_toml(name: str, model: str = "", description: str = "") -> str:
 
 
 def make_agent(folder: Path, name: str, model: str = "", description: str = "") -> None:
-    """Invalid when there is such a folder already: nothing is overwritten."""
+    """Create an agent's folder. Invalid if it exists."""
     try:
         folder.mkdir(parents=True)
         for part in ("rules", "references"):
@@ -154,17 +154,17 @@ class AgentSetting(Struct, frozen=True):
     spec: Spec
     value: Any
     origin: str
-    """The file that says so, or `default`, an option, the environment."""
+    """The file that sets it, or `default`, an option, the environment."""
 
 
 class NewAgent(Struct, frozen=True):
     folder: Path
     others: tuple[Path, ...]
-    """Folders of the same agent elsewhere: what the project says wins, key by key."""
+    """Folders of the same agent elsewhere; the project's wins key by key."""
 
 
 class Agents:
-    """The agents of a home and a project. Safe to use from several threads."""
+    """The agents of a home and a project. Thread-safe."""
 
     def __init__(self, home: Path, project: Path | None, settings: Settings | None = None) -> None:
         self.home, self.project = home, project
@@ -175,7 +175,7 @@ class Agents:
 
     @property
     def folders(self) -> tuple[AgentsFolder, ...]:
-        """The home, then the project, which overrides it. A home inside the project is still the home."""
+        """The home, then the project, which overrides it. A home inside the project still counts as the home."""
         yours = AgentsFolder(self.home, self.home, True)
         if self.project is None or os.path.realpath(self.project / ".recto") == os.path.realpath(self.home):
             return (yours,)
@@ -189,7 +189,7 @@ class Agents:
         return [DEFAULT_AGENT, *sorted(found - {DEFAULT_AGENT})]
 
     def invalid_folders(self) -> list[str]:
-        """A sentence for each folder whose name no agent can have."""
+        """A sentence for each folder with an invalid name."""
         found = [(place, name) for place in self.folders for name in place.names()]
         return [
             f"{place.agent_folder(name)} is not an agent, because its name is invalid: {NAME_RULE}"
@@ -212,7 +212,7 @@ class Agents:
     # -- reading
 
     def read(self, name: str) -> Agent:
-        """Reads the agent. Raises NotFound or Invalid for its name only; problems in its files become notes."""
+        """Read the agent. Raises NotFound or Invalid for its name only; problems in its files become notes."""
         self.check(name)
         with self._lock:
             files = tuple(self._list_files(place, name) for place in self.folders)
@@ -225,7 +225,7 @@ class Agents:
             return agent
 
     def read_or_last(self, name: str) -> Agent:
-        """Reads the agent of an existing conversation. One that is gone is returned as last read, or bare."""
+        """Read the agent of an existing conversation. If it is gone, return it as last read, or bare."""
         try:
             return self.read(name)
         except (Invalid, NotFound) as why:
@@ -243,7 +243,7 @@ class Agents:
         return replace(agent, notes=(*agent.notes, f"{problem}: {told}"))
 
     def file_values(self, name: str) -> dict[str, tuple[Any, str]]:
-        """The values of its agent.toml files by dotted key, as written, each with the file that sets it."""
+        """The values of its agent.toml files by dotted key, each with the file that sets it."""
         self.check(name)
         found: dict[str, tuple[Any, str]] = {}
         for place in self.folders:
@@ -256,15 +256,15 @@ class Agents:
         return found
 
     def settings(self, name: str) -> list[AgentSetting]:
-        """All settings of an agent; those that it does not make itself are as the general settings have them."""
+        """All settings of an agent, including inherited ones."""
         agent = self.read(name)
         below = apply_agent(configuration.load(self.home, self.project), agent)
         said = self.file_values(name)
         for key in [key for key in said if key.startswith("context.") and key not in agent.context]:
-            del said[key]  # what does not suit the other settings is written in the file, but not in force
+            del said[key]  # conflicting settings are in the file, but not in force
         own_prompt = any(key in said for key in PROMPT_KEYS)
         general = {spec.key for spec in configuration.specs()} - set(PROMPT_KEYS if own_prompt else ())
-        if "model" in said and not said["model"][0]:  # an empty model leaves it to the general settings
+        if "model" in said and not said["model"][0]:  # an empty model means the general setting
             del said["model"]
         found = []
         for spec in agent_specs():
@@ -279,7 +279,7 @@ class Agents:
         return next(each for each in self.settings(name) if each.spec.key == wanted)
 
     def scope_of(self, path: str | Path) -> str:
-        """`user` or `project`: where a file of an agent is."""
+        """The place of an agent's file: `user` or `project`."""
         last = self.folders[-1]
         is_inside = Path(path).is_relative_to(last.folder) or Path(path) == last.root / MCP_FILE
         return "project" if is_inside and not last.is_yours else "user"
@@ -314,7 +314,7 @@ class Agents:
         )
 
     def _read_agent_file(self, place: AgentsFolder, entry: FileEntry, name: str) -> AgentFile:
-        """The file; of a project's only what the project may set."""
+        """Read the file; keep only what a project may set if it is a project's."""
         file = self._file_cache.get(entry, AGENT_FILE, partial(read_agent_file, is_yours=place.is_yours))
         if place.is_yours:
             return file
@@ -326,8 +326,7 @@ class Agents:
     # -- trust in what the project and its agents set
 
     def trust_settings(self, names: Sequence[str] = (), *, trusted: bool = True) -> list[ProjectSetting]:
-        """Trusts everything that needs trust, or these names alone, or stops to. An agent's setting is named
-        AGENT/KEY."""
+        """Trust, or stop trusting, everything that needs trust or only these names. An agent's setting is AGENT/KEY."""
         if self.project is None:
             raise NotFound("there is no project here: a folder with a .recto folder, or one inside of it")
         access = ProjectAccess(self.home, self.project)
@@ -347,14 +346,14 @@ class Agents:
         return chosen
 
     def _accept(self, project: Path, name: str, key: str, value: Any, path: Path) -> None:
-        """Who sets a value trusts it. Invalid for one that no project may set."""
+        """Trust a value that the user sets. Invalid for one that no project may set."""
         access = ProjectAccess(self.home, project)
         access.accept([access.setting(key, value, path, path.parent, name)])
 
     # -- writing
 
     def set_include(self, name: str, id: SourceId | str, include: Include) -> Path:
-        """Writes the include mode of a source, named by its id, or of a server, named alone. Returns the file."""
+        """Write the include mode of a source (by id) or of a server (by name). Returns the file."""
         agent = self.read(name)
         if include not in INCLUDES:
             raise Invalid(f"{include!r} is not allowed; it takes {' or '.join(INCLUDES)}", include=include)
@@ -366,7 +365,7 @@ class Agents:
         return path
 
     def set_value(self, name: str, key: str, value: Any) -> Path:
-        """Writes a setting, checked alone and together with the others. Returns the file."""
+        """Write a setting, checked alone and together with the others. Returns the file."""
         agent, path = self.read(name), self.writable_file(name)
         key, typed = parse_agent_setting(key, value, str(path))
         text = with_setting(toml_file.file_text(path), path, key, typed)
@@ -384,7 +383,7 @@ class Agents:
             toml_file.write(path, text)
 
     def create(self, name: str, *, in_project: bool = False, model: str = "", description: str = "") -> NewAgent:
-        """Makes the folder of a new agent, in the user's home or in the project. Invalid when it is there already."""
+        """Make the folder of a new agent, in the user's home or in the project. Invalid if it exists."""
         check_agent_name(name)
         project = self.project or Path.cwd()
         folder = (project / ".recto" if in_project else self.home) / AGENTS_FOLDER / name
@@ -396,18 +395,18 @@ class Agents:
         return NewAgent(folder, others)
 
     def text(self, name: str) -> str:
-        """What its agent.toml says, or a first one with comments where there is none."""
+        """The text of its agent.toml, or of a commented initial one if there is none."""
         path = self.writable_file(name)
         return toml_file.file_text(path) if path.is_file() else agent_toml(name)
 
     def write_text(self, name: str, text: str) -> Path:
-        """Replaces its agent.toml; whatever is wrong in the text becomes a note of the agent."""
+        """Replace its agent.toml; problems in the text become notes of the agent."""
         path = self.writable_file(name)
         self._write(path, f"{text}\n")
         return path
 
     def unset(self, name: str, key: str) -> Path:
-        """Removes a setting from the file that sets it, the project's first. Returns the file."""
+        """Remove a setting from the file that sets it, the project's first. Returns the file."""
         self.check(name)
         key = agent_spec(key, f"the agent {name}").key
         for place in reversed(self.folders):
@@ -418,7 +417,7 @@ class Agents:
         raise NotFound(f"the agent {name} does not set {key}: there is nothing to unset", key=key)
 
     def _source_file(self, agent: Agent, id: SourceId) -> str:
-        """The file that a source comes from. Raises NotFound when the agent has no such source."""
+        """The file of a source. Raises NotFound if the agent does not have it."""
         noun, name = ("server", id.server) if id.kind == "tool" else (id.kind, id.name)
         servers = {BUILT_IN_SERVER: "", **{server.name: server.origin for server in agent.servers}}
         if id.kind == "tool" and id.server == BUILT_IN_SERVER and id.name:
@@ -435,9 +434,8 @@ class Agents:
         return files[name]
 
     def writable_file(self, name: str, source: str = "") -> Path:
-        """The agent.toml that changes go to.
-
-        The project's, if it exists, or the source is in the project, or the agent is only there; else the user's.
+        """The agent.toml to change: the project's, if it exists, or if the source or the agent is only there; else the
+        user's.
         """
         yours, last = self.folders[0], self.folders[-1]
         in_project = (

@@ -1,5 +1,5 @@
-"""ServerTable: what one file says about an MCP server, in the `mcpServers` format of other tools; and tables of
-several files merged. A project may tighten what the user allows, never loosen it."""
+"""ServerTable: one file's entry for an MCP server, in the `mcpServers` format of other tools; and merging the tables of
+several files. A project may tighten what the user allows, never loosen it."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -43,7 +43,7 @@ class ServerTable(Struct, frozen=True):
 def read_server_tables(
     data: Any, origin: str, *, is_yours: bool, strict: bool
 ) -> tuple[tuple[ServerTable, ...], tuple[str, ...]]:
-    """Reads an `mcpServers` table. `strict` reports unknown keys, which may belong to other tools in a shared file."""
+    """Read an `mcpServers` table. `strict` reports unknown keys, which may belong to other tools in a shared file."""
     if not isinstance(data, Mapping):
         return (), (f"{origin}: mcpServers must be a table of servers by name",)
     tables, notes = [], []
@@ -79,8 +79,8 @@ def _unknown_keys(entry: Mapping[str, Any], known: tuple[str, ...], where: str) 
 
 
 def _read_target(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """How the server is reached. Any problem here is an error: the server would not start as intended. No error quotes
-    a value, which may be a secret."""
+    """Read how to reach the server. Any problem is an error: the server would not start as intended. Errors quote no
+    values, which may be secret."""
     values: dict[str, Any] = {key: entry[key] for key in ("command", "cwd", "url") if entry.get(key)}
     if wrong := next((key for key, value in values.items() if not isinstance(value, str)), None):
         raise Invalid(f"its {wrong} must be a string")
@@ -116,7 +116,7 @@ def _string_table(key: str, value: Any) -> dict[str, str]:
 
 
 def typed(value: Any, kind: Any) -> Any:
-    """A value from a file as this type, with its limits; None where it is something else."""
+    """Convert a file's value to this type within its limits; None if it does not fit."""
     try:
         return convert(value, kind)
     except ValidationError:
@@ -124,7 +124,7 @@ def typed(value: Any, kind: Any) -> Any:
 
 
 def _read_permissions(entry: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
-    """What the server or tool may do. A wrong value becomes a note, and the default applies."""
+    """Read the permissions of a server or tool. A wrong value becomes a note, and the default applies."""
     values: dict[str, Any] = {}
     for key, (kind, allowed) in _PERMISSIONS.items():
         if key in entry and (value := typed(entry[key], kind)) is not None:
@@ -143,7 +143,7 @@ def _read_permissions(entry: Mapping[str, Any], where: str, notes: list[str]) ->
 
 def _read_tools(data: Any, where: str, notes: list[str]) -> dict[str, dict[str, Any]]:
     if not isinstance(data, Mapping):
-        # other programs keep a list of names here, which says nothing about include modes
+        # other programs keep a list of names here
         notes.append(f"{where}: tools must be a table of tools by name")
         return {}
     tools = {}
@@ -162,8 +162,8 @@ def _read_tools(data: Any, where: str, notes: list[str]) -> dict[str, dict[str, 
 
 
 def merge_server_table(servers: dict[str, ServerConfig], table: ServerTable, notes: list[str]) -> None:
-    """Merges a table into the servers of earlier files: a table with a target replaces a server, any other
-    overrides it key by key."""
+    """Merge a table into the servers of earlier files: a table with a target replaces a server, any other overrides it
+    key by key."""
     notes += table.notes
     base, values = servers.get(table.name), table.values
     if values.get("command") or values.get("url"):

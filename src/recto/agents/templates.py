@@ -1,5 +1,5 @@
-"""Templates: prompts in files, with variables: `templates/NAME.md` of the user, and `.recto/templates/NAME.md` of a
-project."""
+"""Templates: prompts with variables in files: the user's `templates/NAME.md`, and a project's
+`.recto/templates/NAME.md`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from recto.vault.document import Document
 
 FOLDER, ENDING = "templates", ".md"
 INPUT = "input"
-"""The variable that stands for the question and what was piped in."""
+"""The variable for the question and the piped input."""
 MAX_BYTES = 1_000_000
 
 
@@ -23,7 +23,7 @@ class Template(Struct, frozen=True):
     description: str = ""
     system: str = ""
     model: str = ""
-    """Empty for a template of a project, which does not decide who receives the user's words."""
+    """Empty for a project's template, since a project must not decide who receives the user's words."""
     defaults: Mapping[str, str] = {}
     note: str = ""
 
@@ -32,8 +32,8 @@ class Template(Struct, frozen=True):
         return [name for name in Pattern(self.text).get_identifiers() if name != INPUT]
 
     def fill(self, values: Mapping[str, str], given: str) -> str:
-        """The prompt. What was given comes last where the template does not say where. Invalid names a variable that
-        has no value, or that there is not."""
+        """Fill in the prompt. The input goes last if the template does not place it. Raises Invalid for an unknown
+        variable, or one without a value."""
         if unknown := [name for name in values if name not in self.variables]:
             known = ", ".join(self.variables)
             there_are = f"; it has: {known}" if known else f", nor any other: ${unknown[0]} would be one"
@@ -53,7 +53,7 @@ def template_names(home: Path, project: Path | None) -> list[str]:
 
 
 def read_template(name: str, home: Path, project: Path | None) -> Template:
-    """A template by name; that of a project comes first."""
+    """Read a template by name, the project's first."""
     for folder in _folders(home, project):
         path = folder / f"{name}{ENDING}"
         if "/" not in name and "\\" not in name and path.is_file():

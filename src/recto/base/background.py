@@ -1,6 +1,6 @@
-"""Background work, which lets turns go first. Nothing here knows the purpose of the work it runs.
+"""Background work, which yields to turns.
 
-A turn at work is known to the whole process. Background work waits for it between two pieces, and a piece that can be
+The whole process knows about a running turn. Background work waits for it between two pieces, and a piece that can be
 stopped is stopped when a turn begins.
 """
 
@@ -17,13 +17,13 @@ M_ARENA_MAX = -8  # in malloc.h of glibc
 
 
 class Foreground:
-    """Knows whether a turn is at work in this process, so that background work waits for it."""
+    """Tracks running turns in this process, so that background work waits for them."""
 
-    # Background work waits no longer than this, and for no turn longer than that: its client may have left it.
+    # Longest wait of background work, in all and for one turn, whose client may have abandoned it.
     MAX_WAIT_S, MAX_TURN_S = 0.5, 1.0
-    # After a turn: its reply may be there at once, and programs send the next message right away.
+    # Pause after a turn: programs send the next message right away.
     QUIET_S = 0.1
-    # Where turn follows turn, work that has waited this long goes on in a gap between two.
+    # During turn after turn, work that has waited this long continues in the gap between two.
     PATIENT_S, GAP_S = 0.25, 0.01
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Foreground:
         self._stops: list[Callable[[], None]] = []
 
     def begin(self) -> "ForegroundTurn":
-        """A turn that counts from now on."""
+        """Register a turn."""
         turn = ForegroundTurn(self)
         with self._changed:
             self._turns[turn] = time.monotonic()
@@ -48,8 +48,8 @@ class Foreground:
                 self._changed.notify_all()
 
     def wait(self, quiet_s: float = QUIET_S, is_stopped: Callable[[], bool] = lambda: False) -> None:
-        """Lets the turns go first, until none was at work for `quiet_s`; called by background work between two pieces
-        of it. To stop that work, call `recheck`."""
+        """Wait until no turn has run for `quiet_s`; background work calls this between two pieces. After a change of
+        `is_stopped`, call `recheck`."""
         now = time.monotonic()
         patient, until = now + self.PATIENT_S, now + self.MAX_WAIT_S
         with self._changed:
@@ -63,13 +63,13 @@ class Foreground:
                 now = time.monotonic()
 
     def recheck(self) -> None:
-        """Those who wait ask whether they are stopped."""
+        """Make waiting work check whether it should stop."""
         with self._changed:
             self._changed.notify_all()
 
     @contextmanager
     def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Calls `stop` when a turn begins within the block."""
+        """Call `stop` when a turn begins within the block."""
         with self._changed:
             self._stops.append(stop)
         try:
@@ -90,7 +90,7 @@ class ForegroundTurn:
         self.end()
 
     def end(self) -> None:
-        """Ends it; a second call does nothing."""
+        """End the turn; a second call does nothing."""
         self._foreground.end(self)
 
 
@@ -100,13 +100,13 @@ _thread = threading.local()
 
 
 def is_background() -> bool:
-    """Whether nobody waits for what this thread does; a turn that waits for its own work must not stand back."""
+    """True if nobody waits for this thread's work; a turn's own work must not yield to the turn."""
     return getattr(_thread, "is_background", False)
 
 
 @contextmanager
 def in_background() -> Iterator[None]:
-    """Nobody waits for what this thread does within the block."""
+    """Mark this thread's work within the block as background."""
     before, _thread.is_background = is_background(), True
     try:
         yield
@@ -114,32 +114,32 @@ def in_background() -> Iterator[None]:
         _thread.is_background = before
 
 
-# The niceness of background threads: chats come first.
+# The niceness of background threads.
 NICE = 10
-# A pause between two steps, so that a turn in the same process runs at once.
+# Pause between two steps, so that a turn in the same process can start.
 PAUSE_S = 0.002
-# How long a worker waits for more to do before its thread ends.
+# Idle time after which a worker's thread ends.
 IDLE_S = 30.0
-# After this many wakings a worker gives free memory back to the system.
+# Wake-ups after which a worker releases free memory.
 RELEASE_EVERY = 100
 
 
 class BackgroundWorker:
-    """Works in the background at low priority, in one thread; after a while without work the thread ends."""
+    """Runs work at low priority in one thread, which ends after a while without work."""
 
     def __init__(
         self, step: Callable[[], bool], name: str, *, delay_s: float = 0.0, quiet_s: float = Foreground.QUIET_S
     ) -> None:
-        """`step` does a part of the work and returns whether more is left. If it raises, that is logged, and the next
-        call of `wake` tries again. It begins when nothing has woken the worker for `delay_s`, or at the latest after
-        ten times that, and no turn was at work for `quiet_s`."""
+        """`step` does a part of the work and returns whether more is left. Errors are logged, and the next `wake` tries
+        again. It starts once nothing has woken the worker for `delay_s`, or after ten times that, and no turn has run
+        for `quiet_s`."""
         self._step, self._name, self._delay_s, self._quiet_s = step, name, delay_s, quiet_s
         self._thread: threading.Thread | None = None
         self._woken, self._stopped = threading.Event(), threading.Event()
         self._lock = threading.Lock()
 
     def wake(self) -> None:
-        """Starts the worker, because there may be something to do."""
+        """Start the worker: there may be something to do."""
         with self._lock:
             self._woken.set()
             if self._thread is None and not self._stopped.is_set():
@@ -163,7 +163,7 @@ class BackgroundWorker:
         FOREGROUND.wait(self._quiet_s, self._stopped.is_set)
         try:
             return not self._stopped.is_set() and self._step()
-        except Exception:  # nobody would see it here, and a full disk has room again some day
+        except Exception:  # nobody would see it here, and a full disk may have room again later
             log.exception("%s failed", self._name)
             return False
 
@@ -176,8 +176,8 @@ class BackgroundWorker:
                 return
 
     def _should_continue(self) -> bool:
-        """Waits until the worker is woken; False ends the thread."""
-        if not self._stopped.is_set():  # what woke it may have been taken before the end was noticed
+        """Wait until the worker is woken; False ends the thread."""
+        if not self._stopped.is_set():  # the wake-up may have been consumed before the timeout was noticed
             self._woken.wait(IDLE_S)
         with self._lock:
             if self._stopped.is_set():
@@ -198,19 +198,19 @@ class BackgroundWorker:
 
 
 def release_memory() -> None:
-    """Gives memory that is free back to the system: the allocator of glibc keeps it, more and more in a long life."""
+    """Return free memory to the system: glibc's allocator accumulates it in a long-running process."""
     _call_allocator("malloc_trim", 0)
 
 
 def share_heap() -> None:
-    """Lets all threads of this process take memory from one heap. With a heap for each, glibc keeps what one thread has
-    freed from the others, and a desk that is open for long grows by a third. A number that the user chose is left."""
+    """Make all threads share one heap. With a heap per thread, glibc does not reuse freed memory across threads, and a
+    long-lived desk grows by a third. A number that the user chose is kept."""
     if "MALLOC_ARENA_MAX" not in os.environ:
         _call_allocator("mallopt", M_ARENA_MAX, 1)
 
 
 def _call_allocator(function: str, *args: int) -> None:
-    import ctypes  # only where a process lives long
+    import ctypes  # only for long-running processes
 
-    with suppress(AttributeError, OSError):  # another system's allocator
+    with suppress(AttributeError, OSError):  # not glibc
         getattr(ctypes.CDLL(None), function)(*args)

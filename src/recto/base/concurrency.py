@@ -1,4 +1,4 @@
-"""Threads, locks and tasks. Nothing here knows the purpose of the work it runs."""
+"""Threads, locks and tasks."""
 
 import asyncio
 import atexit
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 async def run_to_completion(future: asyncio.Future[T]) -> T:
-    """Waits until the future is done. If the caller is cancelled meanwhile, the cancellation is raised after that."""
+    """Wait until the future is done; a cancellation of the caller is raised only then."""
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
@@ -32,7 +32,7 @@ async def run_to_completion(future: asyncio.Future[T]) -> T:
 
 @asynccontextmanager
 async def entered(context: AbstractContextManager[T]) -> AsyncIterator[T]:
-    """Enters a blocking context, which may wait for long, and leaves it, without stopping the loop."""
+    """Enter and leave a blocking context without stopping the loop."""
     with ExitStack() as stack:
         worker = WorkerThread("recto-waiting")
         try:
@@ -45,7 +45,7 @@ async def entered(context: AbstractContextManager[T]) -> AsyncIterator[T]:
 class WorkerThread:
     """A daemon thread that runs work in order; it starts with the first piece of work.
 
-    By hand, because a turn comes to the store's ten times, and an executor would take half of the way for itself.
+    Not an executor: a turn uses the store's thread ten times, and an executor's overhead would be half of that time.
     """
 
     def __init__(self, name: str) -> None:
@@ -55,7 +55,7 @@ class WorkerThread:
         self._lock = threading.Lock()
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Does not wait for the work, which must not raise."""
+        """Queue work, which must not raise, without waiting."""
         self._work.put(work)
         with self._lock:
             if self._thread is None:
@@ -70,10 +70,10 @@ class WorkerThread:
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
             work()
-            del work  # not kept alive until the next piece of work
+            del work  # do not keep it alive until the next piece of work
 
     def close(self, *, wait: bool = False) -> None:
-        """Ends the thread after the work in its queue."""
+        """End the thread after the queued work."""
         self._work.put(None)
         if wait and self._thread:
             self._thread.join()
@@ -87,13 +87,13 @@ def _fulfil(future: Future[T], work: Callable[[], T]) -> None:
             future.set_exception(why)
 
 
-# Which of the store's threads the current task and those that it starts use.
+# The store's thread of the current task and those that it starts.
 _LANE: ContextVar[int] = ContextVar("recto_lane", default=0)
 
 
 class StoreThread:
-    """The thread that uses the store; runs work in the order it was submitted. With a database server there are several
-    (`lanes`): tasks that called `use_own_lane` each have the order of their own work, and do not wait for others."""
+    """The thread that uses the store; runs work in order. With a database server there are several (`lanes`): each task
+    that called `use_own_lane` has its own order, and does not wait for others."""
 
     def __init__(self, lanes: int = 1) -> None:
         self._threads = [WorkerThread("recto-store") for _ in range(lanes)]
@@ -102,23 +102,23 @@ class StoreThread:
         self._is_used = self._is_closed = False
 
     def use_own_lane(self) -> None:
-        """From now on the current task, and those that it starts, work beside the others."""
+        """Give the current task, and those that it starts, a separate lane."""
         if len(self._threads) > 1:
             _LANE.set(next(self._numbers))
 
     async def do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Runs the work after all earlier work. Cancelling the caller does not cancel it."""
+        """Run the work after all earlier work. Cancelling the caller does not cancel it."""
         return await run_to_completion(self.submit(work, *args, **named))
 
     def submit(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> asyncio.Future[T]:
-        """The same for a caller that does something else before it waits."""
+        """Like `do`, for a caller that does something else before it waits."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         if not self._put(partial(_answer, future, partial(work, *args, **named))):
             raise RectoError("the desk is closed: open another one")
         return future
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Runs the work after all earlier work, without waiting for it; an error is logged."""
+        """Run the work after all earlier work, without waiting; errors are logged."""
         self._put(partial(_logged, work))
 
     def _put(self, work: Callable[[], None]) -> bool:
@@ -127,12 +127,12 @@ class StoreThread:
                 return False
             if not self._is_used:
                 self._is_used = True
-                atexit.register(self.close)  # nothing is lost where a desk is not closed
+                atexit.register(self.close)  # nothing is lost if a desk is not closed
             self._threads[_LANE.get() % len(self._threads)].begin(work)
             return True
 
     def close(self) -> None:
-        """Ends the threads after the work in their queues."""
+        """End the threads after the queued work."""
         with self._lock:
             self._is_closed = True
         for thread in self._threads:
@@ -141,7 +141,7 @@ class StoreThread:
 
 
 def _answer(future: asyncio.Future[T], work: Callable[[], T]) -> None:
-    """Runs the work, and settles the future in the loop of its caller."""
+    """Run the work, and settle the future in the caller's loop."""
 
     def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
         if not future.done():
@@ -169,7 +169,7 @@ class FileLock:
         self._lock, self._is_open = threading.Lock(), True
 
     def __enter__(self) -> bool:
-        """Returns whether the file may still be used."""
+        """Returns True if the file may still be used."""
         self._lock.acquire()
         return self._is_open
 
@@ -178,19 +178,19 @@ class FileLock:
 
     @contextmanager
     def shut(self) -> Iterator[None]:
-        """Marks the file as closed; the caller closes it inside the block."""
+        """Mark the file as closed; the caller closes it inside the block."""
         with self._lock:
             self._is_open = False
             yield
 
 
-# To load a model takes longest: more than ten seconds where everything else goes first. A library that hangs must not
-# delay the exit for ever.
+# Loading a model takes longest: more than ten seconds at low priority. A hanging library must not delay the exit for
+# ever.
 EXIT_TIMEOUT_S = 60.0
 
 
 class ExitGuard:
-    """Delays the exit of the process until calls into a native library have returned, and refuses new ones."""
+    """Delays the process's exit until calls into a native library have returned, and refuses new ones."""
 
     def __init__(self) -> None:
         self._inside = 0
@@ -200,7 +200,7 @@ class ExitGuard:
 
     @contextmanager
     def passed(self) -> Iterator[bool]:
-        """Yields whether the call may run; the exit waits for a call that runs."""
+        """Yield whether the call may run; the exit waits for a running call."""
         with self._changed:
             is_in = not self._is_shut
             self._inside += is_in
@@ -221,7 +221,7 @@ JOIN_TIMEOUT_S = 2.0
 
 
 class LoopThread:
-    """An event loop in a thread of its own, started on first use and closed before the program exits."""
+    """An event loop in a separate thread, started on first use and closed before the program exits."""
 
     def __init__(self, close: Callable[[], None]) -> None:
         self._close = close
@@ -230,7 +230,7 @@ class LoopThread:
         self._begun = set[Future[Any]]()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs the work in the thread and waits in the caller's loop; cancelling the caller cancels the work."""
+        """Run the work in the thread and wait in the caller's loop; cancelling the caller cancels the work."""
         try:
             return await asyncio.wrap_future(self.begin(work))
         except asyncio.CancelledError:
@@ -252,13 +252,13 @@ class LoopThread:
         return future
 
     def soon(self, work: Callable[[], None]) -> None:
-        """Runs the work before everything that is begun later; does nothing where the loop is closed."""
+        """Run the work before anything started later; does nothing if the loop is closed."""
         with suppress(RuntimeError):
             if self._loop:
                 self._loop.call_soon_threadsafe(work)
 
     def close(self, farewell: Coroutine[Any, Any, None], within_s: float) -> bool:
-        """Ends the loop after `farewell`, or without it after `within_s`. Returns whether `farewell` finished."""
+        """End the loop after `farewell`, or after `within_s`. Returns True if `farewell` finished."""
         loop = self._loop
         if loop is None:
             farewell.close()
@@ -278,7 +278,7 @@ class LoopThread:
             is_done = True
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join(JOIN_TIMEOUT_S)
-        for future in list(self._begun):  # after a farewell that did not end; nobody else would ever answer
+        for future in list(self._begun):  # after an unfinished farewell nobody else would answer
             future.cancel()
         if not self._thread.is_alive():
             loop.close()
@@ -298,7 +298,7 @@ class TaskSet:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Cancels the tasks that are still running."""
+        """Cancel the running tasks."""
         tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""FileCache: what was parsed from a file, kept until the file changes. Knows nothing of what files are for."""
+"""FileCache: caches what was parsed from a file until the file changes."""
 
 import os
 import stat
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 MAX_FILE_BYTES = 2_000_000
-"""Larger files are not read: they are no text for a window."""
-# A file can be written twice within one tick of the disk's clock, so one this young is read again.
+"""Files larger than this are skipped."""
+# A file can be written twice within one tick of the disk's clock, so a newer one is read again.
 _CLOCK_TICK_NS = 50_000_000
 
 
 class FileEntry(NamedTuple):
-    """What `stat` says about a file: equal entries mean equal content."""
+    """A file's `stat`: equal entries mean equal content."""
 
     path: str
     size: int = 0
@@ -34,8 +34,8 @@ class FileEntry(NamedTuple):
 
 
 def stat_file(path: "Path | os.DirEntry[str]") -> FileEntry | None:
-    """None where there is no file. A file that `stat` refuses has an entry with the number of
-    the error: reading it says why."""
+    """The file's entry; None if there is no file. If `stat` fails, the entry has the number of the error: reading
+    reports it."""
     name = os.fspath(path)
     try:
         found = path.stat()
@@ -47,7 +47,7 @@ def stat_file(path: "Path | os.DirEntry[str]") -> FileEntry | None:
 
 
 def folder_files(folder: Path, suffix: str) -> tuple[tuple[FileEntry, ...], str]:
-    """The files of a folder with this suffix, sorted, without hidden ones; and the problem, if there is one."""
+    """The files of a folder with this suffix, sorted, without hidden ones; and the problem, if any."""
     try:
         with os.scandir(folder) as found:
             matching = [item for item in found if _matches(item, suffix)]
@@ -72,9 +72,9 @@ class FileCache:
         self._cached: dict[tuple[str, str], tuple[FileEntry, Any]] = {}
 
     def get(self, entry: FileEntry, purpose: str, parse: Callable[[str, bytes | str], T]) -> T:
-        """What `parse` returns for the file's path and bytes, or for a sentence that says why it cannot be read.
+        """Return `parse` of the file's path and bytes, or of a sentence that says why it cannot be read.
 
-        `purpose` separates results when one file is parsed in several ways.
+        `purpose` separates the results if one file is parsed in several ways.
         """
         cached = self._cached.get((entry.path, purpose))
         if cached and cached[0] == entry:

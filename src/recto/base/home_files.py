@@ -1,7 +1,7 @@
-"""Files in the user's home: readable by the user alone, replaced in one step; and databases that several processes
-open. Every command needs it: nothing heavy.
+"""Files in the user's home: private, replaced atomically; and databases that several processes open. Every command
+imports this: nothing heavy.
 
-TrustFile: what of which projects the user trusts, each thing by the hash of what it says.
+TrustFile: what the user trusts in projects, each by the hash of its content.
 """
 
 import os
@@ -17,7 +17,7 @@ from recto.errors import RectoError
 
 TRUST_FILE, TRUST_FORMAT = "trusted.json", 1
 SERVERS, SETTINGS = "projects", "settings"
-"""Sections of the file. That of the servers was there first, and keeps its name."""
+"""Sections of the file. The servers' was the first, and keeps its name."""
 HISTORY_FILE, CRASH_FILE, KEYS_FILE = "history", "crash.log", "keys.json"
 TOLD_FILE, PAGE_FILE = "told.json", "page.json"
 ALLOWED_FOLDER, PARKED_FOLDER = "allowed", "attachments"
@@ -33,7 +33,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_private_folder(folder: Path) -> Path:
-    """Creates a folder, and those above it that are missing, for the user alone. Raises OSError."""
+    """Create a folder and missing parents, private to the user. Raises OSError."""
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(0o700, exist_ok=True)
@@ -42,8 +42,8 @@ def make_private_folder(folder: Path) -> Path:
 
 
 def sync_to_disk(path: Path) -> None:
-    """Waits until a file's content, or the names in a folder, are on the disk: a power cut may lose the rest. Raises
-    OSError, but not of a folder: some systems cannot sync one."""
+    """Wait until a file's content, or the names in a folder, are on the disk, safe from power cuts. Raises OSError, but
+    not for a folder: some systems cannot sync one."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -56,25 +56,25 @@ def sync_to_disk(path: Path) -> None:
 
 
 def private(path: str, flags: int) -> int:
-    """Opens a file that only the user can read: the `opener` for everything that creates a file in the home."""
+    """Open a private file: the `opener` for everything that creates a file in the home."""
     return os.open(path, flags, 0o600)
 
 
 def create_private_file(path: Path) -> None:
-    """Creates an empty file unless it exists. SQLite gives the mode of a database to the files beside it."""
+    """Create an empty private file unless it exists. SQLite copies a database's mode to the files beside it."""
     with suppress(FileExistsError):
         os.close(private(str(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
 
 
 def tighten_home(home: Path) -> None:
-    """Takes the home and all that Recto keeps in it from everybody but the user.
+    """Make the home and Recto's files in it private.
 
-    Looks at Recto's own names alone: someone may have chosen a folder that holds other things too.
+    Only files with Recto's names: the folder may hold other things too.
     """
     databases = (STORE_FILE, SEARCH_FILE, SOURCES_FILE, FACTS_FILE)
     with suppress(OSError):
         about = os.stat(home)
-        # a folder for everybody, such as /tmp, and the user's own are not Recto's to close
+        # leave shared folders such as /tmp, and the user's home folder
         if not about.st_mode & stat.S_ISVTX and not os.path.samefile(home, os.path.expanduser("~")):
             _tighten(home, about)
         with os.scandir(home) as found:
@@ -84,8 +84,8 @@ def tighten_home(home: Path) -> None:
 
 @contextmanager
 def private_home(home: Path) -> Iterator[None]:
-    """Around what opens the home: nobody else can read it meanwhile and afterwards, new or old."""
-    with suppress(OSError):  # opening it says what is wrong
+    """Keep the home private while it is opened, and afterwards."""
+    with suppress(OSError):  # opening it reports the problem
         make_private_folder(home)
     tighten_home(home)
     yield
@@ -97,7 +97,7 @@ def _tighten_all(entries: Iterable[os.DirEntry[str]]) -> None:
         with suppress(OSError):
             about = each.stat(follow_symlinks=False)
             _tighten(each.path, about)
-            # a hidden folder is a user's own, such as a repository of agents
+            # a hidden folder is the user's, such as the repository of agents
             if stat.S_ISDIR(about.st_mode) and not each.name.startswith("."):
                 with os.scandir(each.path) as found:
                     _tighten_all(list(found))
@@ -112,7 +112,7 @@ def _tighten(path: str | Path, about: os.stat_result) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Empty where the file is missing or unreadable: its content can be restored."""
+    """The file's JSON; empty if it is missing or unreadable, since its content can be restored."""
     import json  # two milliseconds, and most commands do not need it
 
     try:
@@ -123,7 +123,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Replaces the file in one step."""
+    """Replace the file atomically."""
     import json  # only to write a file
     import tempfile
 
@@ -132,7 +132,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         try:
             json.dump(value, file, ensure_ascii=False)
             file.close()
-            sync_to_disk(Path(file.name))  # else a power cut may leave the new name with nothing in it
+            sync_to_disk(Path(file.name))  # else a power cut may leave an empty file under the new name
             os.replace(file.name, path)
             sync_to_disk(path.parent)
         except BaseException:
@@ -142,7 +142,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 @contextmanager
 def locked_file(path: Path) -> Iterator[None]:
-    """Waits until no other process is inside. The lock ends with the process that holds it. Raises OSError."""
+    """Hold a lock between processes; it ends with the process. Raises OSError."""
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
         with suppress(ImportError):
             import fcntl  # not every system has it
@@ -171,7 +171,7 @@ class TrustFile:
         self._write(self.trusted(project) | dict(hashes), project)
 
     def distrust(self, names: Collection[str], project: Path | None) -> None:
-        """Does nothing for a name that was not trusted."""
+        """Stop trusting a name; does nothing if it was not trusted."""
         self._write({name: sha for name, sha in self.trusted(project).items() if name not in names}, project)
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -195,11 +195,11 @@ def _project_key(project: Path | None) -> str:
 
 # -- databases
 
-_BUSY = 5  # of SQLite's kinds of errors
+_BUSY = 5  # SQLite's error code
 
 
 def use_write_ahead_log(db: Any, timeout_s: float) -> None:
-    """Retries: when two processes create a file at once, SQLite refuses one of them here without waiting."""
+    """Set the journal mode, with retries: if two processes create a file together, SQLite fails one without waiting."""
     ends = time.monotonic() + timeout_s
     while True:
         try:

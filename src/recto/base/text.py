@@ -1,6 +1,5 @@
-"""Cleans text from outside once, so that all later code sees valid UTF-8 without NUL. Removes keys from text. Remembers
-what was found in a text for as long as it is read. Compiles patterns when they are first used. Tells which name a
-mistyped one may mean.
+"""Text helpers: cleaning foreign text once, so that all later code sees valid UTF-8 without NUL; removing keys; caching
+what was found in texts; lazily compiled patterns; suggestions for mistyped names.
 """
 
 import re
@@ -11,25 +10,25 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 _BAD = re.compile("[\x00\ud800-\udfff]")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-# A shorter value is no key, and removing it would tear ordinary words apart.
+# Shorter values are not keys, and removing them would tear ordinary words apart.
 SHORTEST_KEY = 8
 _WORD_START = re.compile(r"(?<=\S) (?=[A-Za-z])")
 _KEY_START = 3
-# How providers mask the middle or the end of a key that they repeat.
+# How providers mask the middle or the end of a key.
 _MASKED = re.compile(r"(?:[*•…]|\.{2,}|x{3,})[\w*•….-]*")
-# The second form takes a mask that nothing follows.
+# The second form matches a mask at the end.
 _MASKED_START = re.compile(r"(?:[*•…]|\.{3}|x{3})(?:[*•….x]*([\w-]{2,})|[*•….x]*+)")
 _REST = re.compile(r"[\w-]*")
 _caches: list[Any] = []
 _keepers: list[object] = []
-# What a text cache may keep for the next compaction, which reads the former summary again.
+# Entries that a text cache keeps for the next compaction, which reads the former summary again.
 _KEPT = 512
 Arguments = ParamSpec("Arguments")
 Found = TypeVar("Found")
 
 
 def text_cache(size: int) -> Callable[[Callable[Arguments, Found]], Callable[Arguments, Found]]:
-    """Remembers what a function finds in texts that several steps of one compaction read."""
+    """Cache a function's findings in texts that several steps of a compaction read."""
 
     def remember(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
         remembered = lru_cache(size)(function)
@@ -41,7 +40,7 @@ def text_cache(size: int) -> Callable[[Callable[Arguments, Found]], Callable[Arg
 
 @contextmanager
 def kept_text_caches() -> Iterator[None]:
-    """Several compactions of the same texts: they are trimmed once, at the end."""
+    """Trim text caches once, after several compactions of the same texts."""
     _keepers.append(keeper := object())
     try:
         yield
@@ -51,7 +50,7 @@ def kept_text_caches() -> Iterator[None]:
 
 
 def trim_text_caches() -> None:
-    """After a compaction: nothing reads these texts again, and full caches take sixty megabytes."""
+    """Trim text caches after a compaction: nothing reads the texts again, and full caches take sixty megabytes."""
     for cache in _caches if not _keepers else ():
         if cache.cache_info().currsize > _KEPT:
             cache.cache_clear()
@@ -60,8 +59,7 @@ def trim_text_caches() -> None:
 def clean(text: str | bytes) -> tuple[str, int]:
     """The text with characters that cannot be stored or sent replaced by U+FFFD, and their number.
 
-    Invalid bytes are decoded to surrogates first, so that they count like lone surrogates. Nothing else is changed: no
-    normalising, no trimming.
+    Invalid bytes are first decoded to surrogates, and count like lone ones. Nothing is normalised or trimmed.
     """
     if isinstance(text, bytes):
         try:
@@ -75,8 +73,8 @@ def clean(text: str | bytes) -> tuple[str, int]:
 
 
 def pieces_of(text: str, size: int) -> Iterator[str]:
-    """A long text in pieces of about `size` characters, so that lists of its words or tokens stay short. Each but the
-    first begins with the space before a word; tokenizers begin a token there too. A text without spaces stays whole."""
+    """A text in pieces of about `size` characters, to keep lists of words or tokens short. Each but the first begins
+    with the space before a word, where tokenizers also begin a token. A text without spaces stays whole."""
     start = 0
     while len(text) - start > size and (found := _WORD_START.search(text, start + size)):
         yield text[start : found.start()]
@@ -85,7 +83,7 @@ def pieces_of(text: str, size: int) -> Iterator[str]:
 
 
 def without_key(text: str, key: str | None, mask: str = "***") -> str:
-    """The text without a key: neither the whole, nor its beginning, nor what a provider left of it in masking it."""
+    """The text without a key, its beginning, or a provider's masked form of it."""
     if not key or len(key) < SHORTEST_KEY:
         return text
     parts, at = [], 0
@@ -104,13 +102,13 @@ def without_key(text: str, key: str | None, mask: str = "***") -> str:
 
 
 def _same(one: str, other: str) -> int:
-    """How many characters at the beginning are the same."""
+    """The length of the common prefix."""
     return next((n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
 
 
 class LazyPattern:
-    """A regular expression that is compiled when it is first used. For long ones that most processes never need: to
-    compile those about questions takes 35 ms, which every start would wait for."""
+    """A regular expression that is compiled when it is first used, for long ones that most processes never need:
+    compiling those about questions would add 35 ms to every start."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -139,35 +137,35 @@ class LazyPattern:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: 1 note, 1,200 notes."""
+    """A number with its noun: 1 note, 1,200 notes."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def dollars(amount: float) -> str:
-    """An amount as people read it: $0.0042, $1.25."""
+    """A readable amount: $0.0042, $1.25."""
     if 0 < amount < 0.0001:
         return "less than $0.0001"
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}".rstrip("0").ljust(5, "0")
 
 
-# How alike two names are by their letters: in one group a short name with two wrong letters, else a slip of the finger.
+# Similarity of two names: within a group two wrong letters in a short name, else a typo.
 _ALIKE_IN_GROUP, _ALIKE = 0.65, 0.8
 
 
 def closest_key(name: str, known: Mapping[str, str]) -> str:
-    """What a mistyped dotted name may mean, of `known` names and what each means; empty where nothing is near.
+    """The meaning of the closest of `known` names (name -> meaning) to a mistyped dotted name, or empty.
 
-    Near are names that differ by a few letters, and those that have most words in common: `reply.enabled` shares only
-    a word with `context.enabled`, and means something else.
+    Close names differ by a few letters or share most words: `reply.enabled` shares only one word with
+    `context.enabled`, and means something else.
     """
-    if any(key.startswith(f"{name}.") for key in known):  # a group of settings, and no slip
+    if any(key.startswith(f"{name}.") for key in known):  # a group of settings, not a typo
         return ""
     best = max(known, key=lambda key: _nearness(name.lower(), key.lower()), default="")
     return known[best] if best and _nearness(name.lower(), best.lower()) else ""
 
 
 def _nearness(name: str, key: str) -> float:
-    """0 for an unrelated name."""
+    """The similarity of a name; 0 if unrelated."""
     (group, _, leaf), (key_group, _, key_leaf) = name.rpartition("."), key.rpartition(".")
     same = group == key_group
     letters = _alike(leaf, key_leaf) if same or not group else _alike(name, key)
@@ -187,16 +185,16 @@ def _words(name: str) -> list[str]:
 def _alike(one: str, other: str) -> float:
     from difflib import SequenceMatcher  # only where a name is wrong
 
-    if one[:1] == other[:1] and sorted(one) == sorted(other):  # two letters in the wrong order
+    if one[:1] == other[:1] and sorted(one) == sorted(other):  # two swapped letters
         return 0.95
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
-# How much of a value an error repeats.
+# Longest quotation of a value in an error.
 SHOWN = 60
 
 
 def shown(value: object) -> str:
-    """A value from outside as an error repeats it: on one short line, with no character that steers a terminal."""
+    """A foreign value for an error message: one short line without control characters."""
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

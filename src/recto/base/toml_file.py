@@ -1,7 +1,4 @@
-"""Edits a TOML file without losing its comments: sets or removes a value, and writes the file atomically.
-
-Knows no settings: the caller checks the values.
-"""
+"""Edits a TOML file without losing its comments: sets or removes a value, and writes the file atomically."""
 
 import errno
 import os
@@ -17,7 +14,7 @@ MAX_BYTES = 2_000_000
 
 
 def file_text(path: Path) -> str:
-    """Empty where there is no file. Raises Invalid where it cannot be read."""
+    """The file's text; empty if there is no file. Raises Invalid if it cannot be read."""
     try:
         return read_ordinary_file(path).decode("utf-8-sig")
     except FileNotFoundError:
@@ -31,7 +28,7 @@ def file_text(path: Path) -> str:
 
 
 def read_ordinary_file(path: Path) -> bytes:
-    """The bytes of an ordinary file. Raises OSError: a pipe would wait for ever, and a device never ends."""
+    """The bytes of a regular file. Raises OSError for others: a pipe may block for ever, and a device never ends."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
     with path.open("rb") as file:
@@ -42,7 +39,7 @@ def read_ordinary_file(path: Path) -> bytes:
 
 
 def with_value(text: str, path: Path, names: Sequence[str], value: Any) -> str:
-    """The text with the value set at the path `names`, and everything else unchanged."""
+    """The text with the value set at the path `names`."""
     import tomlkit  # only to write a file
 
     document = _parsed(text, path)
@@ -55,7 +52,7 @@ def with_value(text: str, path: Path, names: Sequence[str], value: Any) -> str:
     table[name] = value
     changed = str(tomlkit.dumps(document))
     found: Any = None
-    with suppress(tomllib.TOMLDecodeError):  # read back by another parser, so that an unusual layout is never damaged
+    with suppress(tomllib.TOMLDecodeError):  # verify with another parser, so that an unusual layout is never damaged
         found = tomllib.loads(changed)
     for name in names:
         found = found.get(name) if isinstance(found, dict) else None
@@ -65,7 +62,7 @@ def with_value(text: str, path: Path, names: Sequence[str], value: Any) -> str:
 
 
 def without(text: str, path: Path, names: Sequence[str]) -> str | None:
-    """The text without this value; None when it has no such value."""
+    """The text without this value; None if it does not have it."""
     import tomlkit  # only to write a file
 
     document = _parsed(text, path)
@@ -90,7 +87,7 @@ def _parsed(text: str, path: Path) -> Any:
 
 
 def write(path: Path, text: str) -> None:
-    """Writes the file atomically; a link stays a link, permissions are kept, a new file is as private as its folder."""
+    """Write the file atomically. Links and permissions are kept; a new file is as private as its folder."""
     import tempfile  # only to write a file
 
     place = path.resolve()

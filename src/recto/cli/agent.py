@@ -1,6 +1,6 @@
-"""`recto agent`: the agents there are, what each may use and which file says so; making, configuring and running one.
+"""`recto agent`: list, show, make, configure and run agents.
 
-All but `run` read files alone: no store is opened, no server started.
+All commands but `run` only read files: they open no store and start no server.
 """
 
 import os
@@ -116,7 +116,7 @@ def _place(desk: "Desk", conversation: str | None, agent: str | None, *, continu
 
 
 def _emitted(events: "Generator[Event]") -> "RunReport":
-    """The report, emitted as JSON, also that of a run which ends with an error."""
+    """Emit the report as JSON, even if the run fails."""
     from recto.events import RunEnded  # the engine's events: only to run
 
     reports: list[RunReport] = []
@@ -133,7 +133,7 @@ def follow_run(
     talk: "Talk",
     watch: "Callable[[Event], None]" = lambda event: None,
 ) -> "RunReport":
-    """Passes all events to the listener and shows the report, also that of a run which ends with an error."""
+    """Pass all events to the listener and show the report, even if the run fails."""
     from recto.cli.drawing.transcripts import report_lines  # the engine's events: only to run
     from recto.cli.listener import follow
     from recto.events import RunEnded
@@ -262,7 +262,7 @@ def config(name: str, key: str | None, value: str | None, unset: bool, edit: boo
         about = found.spec.key
         told = {"key": about, "value": found.value, "from": found.origin}
         show.answer(told if as_json else found.value if isinstance(found.value, str) else show.literal(found.value))
-    for note in agents.read(name).notes:  # what is wrong with its files may be why the command was called
+    for note in agents.read(name).notes:  # the user may be here to fix broken files
         if about in note:
             show.note(note)
 
@@ -284,7 +284,7 @@ def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> No
 
     key, typed = parse_agent_setting(key, value, "agent config")
     if key == "system_prompt_file":
-        # it counts from the agent's folder, but a shell completes paths from the current one
+        # relative to the agent's folder, but a shell completes paths from the current one
         here = Path(os.path.expanduser(typed)).absolute()
         if here.is_file() and not (agents.writable_file(name).parent / typed).is_file():
             typed = str(here)

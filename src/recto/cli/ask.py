@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recto.cli.listener import Listener, Numbered
 
 NOTHING_LATER = {"references.gists": "off", "context.prepare_at": "0"}
-"""Settings of commands that end with the reply, before these would be written: they would still cost money."""
+"""Settings of commands that end with the reply: this background work would cost money and be lost."""
 
 
 @click.command()
@@ -74,7 +74,7 @@ def command(
 
 
 def _message(text: str) -> bytes:
-    """The question followed by the piped input, as bytes: the engine repairs invalid ones and says so."""
+    """The question followed by the piped input, as bytes: the engine repairs invalid UTF-8 and reports it."""
     said = text.encode("utf-8", "surrogateescape")
     if sys.stdin is None or options.has_keyboard():
         return said
@@ -85,7 +85,7 @@ def _message(text: str) -> bytes:
 
 
 def _filled(name: str, params: tuple[str, ...], message: bytes, flags: dict[str, str]) -> bytes:
-    """The message by a template. Its model and instructions are used where no option gives any."""
+    """Fill in a template. Options override its model and instructions."""
     from recto.agents.templates import read_template  # reads notes: only for templates
     from recto.base.locations import find_home, find_project
 
@@ -143,7 +143,7 @@ def open_listener(
     stopped: str = "",
     starting: Callable[[], str] = lambda: "",
 ) -> "Listener":
-    """The listener that suits stdout. `stopped` is printed after Ctrl-C; `starting` names the servers being started."""
+    """The listener for this stdout. `stopped` is printed after Ctrl-C; `starting` returns the servers being started."""
     from recto.cli.listener import KEPT, Lines  # the engine's events: only to ask
 
     if not sys.stdout.isatty():

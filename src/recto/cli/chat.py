@@ -63,12 +63,12 @@ def command(
 
 
 def has_screen(console: "Console") -> bool:
-    """Whether a user types at a terminal that can draw."""
+    """True if a user types at a terminal that can draw."""
     return options.has_keyboard() and console.is_terminal and not console.is_dumb_terminal
 
 
 def _chosen(desk: "Desk") -> "Talk":
-    """The conversation that the user chooses from a list; leaving the list leaves the chat."""
+    """Let the user choose a conversation from a list; leaving the list leaves the chat."""
     if not has_screen(show.console()):
         raise Invalid(
             "--resume needs a terminal to choose at: `recto chat -c NAME` continues a conversation by its number or "
@@ -85,7 +85,7 @@ def _chosen(desk: "Desk") -> "Talk":
 
 
 def _line_by_line(chat: "ChatState") -> bool:
-    """Sends each line of stdin as a message, byte for byte. False when one failed; the others still run."""
+    """Send each line of stdin as a message, byte for byte. False if one failed; the others still run."""
     from recto.cli.log import log_failure
 
     went_well = True
@@ -116,7 +116,7 @@ def _at_terminal(chat: "ChatState") -> None:
     chat.tell(chat.greeting())
     chat.recall_end()
     _tell_waiting(chat)
-    # between prompt and reply Ctrl-C would break the prompt that is being opened
+    # here Ctrl-C would break the prompt that is being opened
     with on_interrupt(ignore_interrupt):
         while not chat.over:
             try:
@@ -133,7 +133,7 @@ def _at_terminal(chat: "ChatState") -> None:
                 break
     _tell_learned(chat)
     if chat.talk.number:
-        # without its sign: a shell takes #3 for a comment
+        # without the #, which starts a comment in a shell
         chat.tell(f"recto chat -c {chat.talk.number} continues this conversation")
 
 
@@ -160,13 +160,13 @@ def _open_prompt(chat: "ChatState") -> "PromptSession[str] | PlainPrompt":
 
 
 def _answer(chat: "ChatState", line: str) -> None:
-    """Takes one line of the terminal. An error is shown, and the chat goes on."""
+    """Handle one line of the terminal. Errors are shown, and the chat continues."""
     from recto.cli.log import log_bug, log_failure
 
     chat.console.print()
-    chat.waiting.clear()  # what a stopped reply has left waits for a message: a command does not send it
+    chat.waiting.clear()  # only a message sends what a stopped reply left waiting
     try:
-        # after Ctrl-C the screen has told the user
+        # the screen has reported Ctrl-C
         with suppress(KeyboardInterrupt), on_interrupt(signal.default_int_handler):
             if _is_command(line):
                 _run_command(chat, line.strip())
@@ -179,7 +179,7 @@ def _answer(chat: "ChatState", line: str) -> None:
                 _send(chat, ())
     except RectoError as why:
         chat.console.print(show.visible(log_failure(why)), style="red")
-    except Exception as why:  # whatever goes wrong, the chat goes on
+    except Exception as why:  # the chat survives every bug
         chat.console.print(show.visible(log_bug(why)), style="red")
     _tell_waiting(chat)
     _tell_learned(chat)
@@ -191,14 +191,14 @@ def _answer(chat: "ChatState", line: str) -> None:
 
 
 def _tell_waiting(chat: "ChatState") -> None:
-    """What waits after a reply that was stopped or failed, or from an earlier chat."""
+    """Report messages left waiting by a stopped or failed reply, or by an earlier chat."""
     if count := len(chat.talk.waiting()):
         what = show.counted(count, "message")
         chat.tell(f"{what} waiting: your next one brings {'it' if count == 1 else 'them'} along; /waiting lists them")
 
 
 def _tell_learned(chat: "ChatState") -> None:
-    """What was learned from a message after its reply."""
+    """Report facts learned in the background after a reply."""
     from recto.cli.listener import in_words  # the engine's events: only to chat
 
     for words in filter(None, map(in_words, chat.talk.pending_events())):
@@ -226,7 +226,7 @@ def _is_command(line: str | bytes) -> bool:
 
 
 def _is_note(line: str) -> bool:
-    """One line that begins with # is for the project's memory; `#12` names a message."""
+    """True for one line that begins with # and is not a message number such as `#12`."""
     return line.startswith("#") and not line.startswith("##") and not line[1:2].isdigit() and "\n" not in line.strip()
 
 
@@ -241,10 +241,10 @@ def _run_command(chat: "ChatState", line: str) -> None:
 
 
 def _send(chat: "ChatState", line: "str | bytes | tuple[()]") -> None:
-    """Sends a message, or what waits; a doubled slash or # at the start of a typed line becomes one."""
+    """Send a message, or the waiting ones; a doubled slash or # at the start of a typed line becomes one."""
     from recto.cli.listener import follow  # the engine's events: only to chat
 
-    marks = ("//", "##") if isinstance(line, str) else ("//",)  # what comes from a pipe is sent as it is
+    marks = ("//", "##") if isinstance(line, str) else ("//",)  # piped lines are sent unchanged
     message = line[1:] if line and _start(line) in marks else line
     listener, attachments = chat.listener(), tuple(chat.attachments)
     events = chat.talk.stream(message, strategy=chat.strategy, can_ask=listener.answers, attachments=attachments)

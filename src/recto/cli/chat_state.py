@@ -1,4 +1,4 @@
-"""ChatState: a running chat, which the commands typed in it read and change: its talk, its meter, its console."""
+"""ChatState: a running chat, read and changed by slash commands: its talk, its meter, its console."""
 
 import re
 from collections.abc import Callable
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 # Messages that `/fork` and `/pin` list when none is given.
 OFFERED = 12
-# Messages among which the last exchange is looked for: tools may have run in between.
+# The last exchange is searched in this many messages: tools may have run in between.
 END = 40
-# A row of a list where no terminal says how wide it is, and the least of its text that is shown.
+# Default width of a list row without a terminal, and the minimum width of its text.
 ROW_WIDTH, LEAST_WIDTH = 70, 20
 INDENT = "    "
 METER_WIDTH = 10
@@ -45,34 +45,34 @@ class ChatState(Struct):
     shows_context: bool = False
     usage: ContextUsage | None = None
     due_percent: float | None = None
-    """The window is compacted when it is this full; None when it never is."""
+    """The share of the window at which it is compacted; None for never."""
     strategy: str | None = None
-    """The strategy chosen in this chat, which wins over the option it was started with."""
+    """The strategy chosen in this chat; it overrides the chat's option."""
     attachments: list[str] = field(default_factory=list)
-    """Files that go with the next message."""
+    """Attachments of the next message."""
     undone: list[str] = field(default_factory=list)
     """Heads that `/redo` returns to, the latest last."""
     waiting: list[str] = field(default_factory=list)
-    """Messages that were typed while a reply came, and have not entered yet."""
+    """Messages typed during a reply that have not entered the conversation yet."""
     commands: list[str] = field(default_factory=list)
-    """Slash commands that were typed while a reply came: they run after it."""
+    """Slash commands typed during a reply: they run after it."""
     typed: str = ""
-    """What was typed while a reply came, and not sent: the next prompt begins with it."""
+    """Unsent text typed during a reply: the next prompt begins with it."""
     cost: str = ""
-    """What the conversation has cost so far, for the status line."""
+    """The cost of the conversation so far, for the status line."""
     remember: Callable[[str], object] = lambda line: None
     """Puts a line into the prompt's history."""
     asked_about: set[str] = field(default_factory=set)
     """Servers that the user was asked about in this chat."""
     is_at_terminal: bool = False
-    """A user types and reads; else lines come from a pipe."""
+    """False if lines come from a pipe."""
     over: bool = False
 
     def __post_init__(self) -> None:
         self._set_meter()
 
     def switch(self, talk: "Talk") -> None:
-        """Continues another conversation, as it was left."""
+        """Continue another conversation, with its own model and vault."""
         self.talk, self.usage, self.due_percent, self.strategy = talk, None, None, None
         self.attachments.clear()
         self.undone.clear()
@@ -82,7 +82,7 @@ class ChatState(Struct):
             self.wake()
 
     def wake(self) -> None:
-        """Servers, model and tokenizer start while the next message is typed."""
+        """Start servers, model and tokenizer while the user types."""
         self._wake_servers()
         self.talk.wake()
 
@@ -92,13 +92,13 @@ class ChatState(Struct):
     # -- trust
 
     def untrusted(self) -> "list[ServerConfig]":
-        """Servers of the project that run only once the user trusts them."""
+        """The project's servers that the user does not trust yet."""
         self._wake_servers()
         waiting = {status.name for status in self.desk.servers.statuses() if status.state == "untrusted"}
         return [config for config in self.talk.agent.servers if config.name in waiting]
 
     def trust(self, server: str, shown: "ServerConfig | None") -> None:
-        """Trusts a server as the user has seen it, and starts it."""
+        """Trust a server as it was shown, and start it."""
         if self.desk.trust(server, self.talk.agent.name) != shown:
             self.desk.distrust(server, self.talk.agent.name)
             raise Invalid(f"{server} has changed since it was shown: /trust {server} shows it again", name=server)
@@ -106,7 +106,7 @@ class ChatState(Struct):
         self.tell(f"{server} is trusted: its tools are offered from now on")
 
     def ask_trust(self) -> None:
-        """Asks once in a chat about each server that needs trust, before a message goes without its tools."""
+        """Ask once per chat about each server that needs trust, before a message is sent without its tools."""
         from recto.cli.questions import ask_trust  # prompt_toolkit: a fifth of a second
 
         for config in self.untrusted():
@@ -121,8 +121,8 @@ class ChatState(Struct):
     # -- what happens
 
     def _set_meter(self) -> None:
-        """Sets the meter of a stored conversation to its last request, or to the compaction after it; to the next
-        window if another model would get that."""
+        """Set the meter of a stored conversation to its last request, or to the compaction after it; to the next
+        window if the model has changed."""
         last = self.talk.last_request()
         account = last.account if last else None
         if account and account.model != self.talk.model:
@@ -142,7 +142,7 @@ class ChatState(Struct):
             self.attachments.clear()
 
     def take(self, line: str) -> None:
-        """Takes a line that was typed while a reply came."""
+        """Handle a line typed during a reply."""
         self.remember(line)
         if line.split() == ["/goal", "stop"] and self.talk.stop_goal():
             return
@@ -154,7 +154,7 @@ class ChatState(Struct):
         self.waiting.append(text)
 
     def take_back(self) -> str | None:
-        """The last message that waits, which waits no longer; None when there is none any more."""
+        """Remove and return the last waiting message; None if there is none."""
         try:
             taken = self.talk.take_back()
         except NotFound:
@@ -163,42 +163,42 @@ class ChatState(Struct):
         return taken.text
 
     def resized(self, block: "Compaction") -> None:
-        """Shows the new size on the meter before the next message does."""
+        """Update the meter after a compaction."""
         if block.action == "undo":  # it has no size
             self.measure()
         elif self.usage and block.context_size_after:
             self.usage = ContextUsage(block.context_size_after, self.usage.limit)
 
     def update_cost(self) -> None:
-        with suppress(RectoError):  # a chat never ends because of its status line
+        with suppress(RectoError):  # the status line must not end a chat
             self.cost = status_of_cost(self.talk, self.desk)
 
     def measure(self) -> None:
-        """Sets the meter to the next window, as after another model was chosen."""
+        """Measure the next window for the meter, as after a change of model."""
         try:
             window = self.talk.window()
         except RectoError:
-            self.usage = None  # the next message says what is wrong
+            self.usage = None  # the next message will report it
         else:
             self.watch(ContextUsage(window.total, window.limit))
 
     # -- what is shown
 
     def tell(self, text: str) -> None:
-        # a program reads whole lines; only a terminal folds them
+        # only a terminal folds lines
         lines = visible(text).split("\n")
         told = [fold([line], self.console.width) for line in lines] if self.console.is_terminal else lines
         self.console.print(Text("\n".join(told), "dim"), soft_wrap=True)
 
     def say(self, text: str, *, dim: bool | None = None) -> None:
-        """A line of a result, as the command line would say it; here all but replies is dim."""
+        """Print a line of a result; everything but replies is dim."""
         self.tell(text)
 
     def note(self, text: str) -> None:
         self.tell(text)
 
     def offer(self, command: str, limit: int = OFFERED) -> None:
-        """Lists the latest messages by number, for a command that got none."""
+        """List the latest messages, for a command without a message number."""
         said = [message for message in self.talk.messages(limit=limit) if message.text]
         if not said:
             raise Invalid(f"there is no message yet to {command}")
@@ -207,7 +207,7 @@ class ChatState(Struct):
             self.tell_row(f"{f'#{message.said}':>{width}}  {message.role:<9}  ", message.text)
 
     def tell_row(self, head: str, text: str) -> None:
-        """A row of a list, shortened to the line; on a narrow screen the text has a line of its own."""
+        """Print a row of a list, shortened to the line; on a narrow screen the text goes below."""
         width = self.console.width - len(head) - 1 if self.is_at_terminal else ROW_WIDTH
         if width < LEAST_WIDTH:
             self.tell(head.rstrip())
@@ -215,7 +215,7 @@ class ChatState(Struct):
         self.tell(head + shortened(text, max(LEAST_WIDTH, width)))
 
     def recall_end(self) -> None:
-        """Shows the title and the last exchange of a conversation that is continued."""
+        """Show the title and the last exchange of a continued conversation."""
         said = [message for message in self.talk.messages(limit=END) if message.text and not message.compaction]
         asked = [place for place, message in enumerate(said) if message.role == "user"]
         if title := self.talk.title:
@@ -225,7 +225,7 @@ class ChatState(Struct):
                 self.tell_row("› " if message.role == "user" else "  ", message.text)
 
     def listener(self) -> "Listener":
-        """Shows a turn as it comes."""
+        """The listener that shows a turn."""
         from recto.cli.listener import Lines  # the engine's events: only to chat
 
         context = self.talk.numbered if self.shows_context else None
@@ -249,7 +249,7 @@ class ChatState(Struct):
         )
 
     def greeting(self) -> str:
-        """Who answers, over which vault, and where the conversation stands, in one line."""
+        """One line with the model, the vault and the state of the conversation."""
         agent, vault, latest = self.talk.agent.name, self.talk.vault, self.talk.messages(limit=1)
         parts = [
             self.talk.model,
@@ -261,7 +261,7 @@ class ChatState(Struct):
         return " · ".join(parts)
 
     def status(self) -> str:
-        """What the toolbar shows, as a sentence."""
+        """The toolbar's text as a sentence."""
         used = f"{self.usage.percent:.0f} % of {self.usage.limit:,} tokens used" if self.usage else "nothing sent yet"
         return ", ".join(filter(None, (used, self.cost, self.talk.model)))
 
@@ -289,19 +289,19 @@ class ChatState(Struct):
         return FormattedText([(meter_style(self.usage.percent, self.due_percent), size), ("", gap + rest)])
 
     def _fitting(self, *choices: list[str]) -> str:
-        """The first choice that the terminal has room for: its own end of the line would cut a name."""
+        """The first choice that fits the terminal, which would cut a name."""
         lines = ["  ".join(filter(None, choice)) for choice in choices]
         return next((line for line in lines if cell_len(line) < self.console.width), lines[-1])
 
 
 def _shell_path(folder: Path) -> str:
-    """The whole path, as a shell writes it: folders may have the same name."""
+    """The whole path, quoted for a shell: folders may have the same name."""
     home = Path.home()
     return f"~/{folder.relative_to(home)}" if home in folder.parents else str(folder)
 
 
 def meter_style(percent: float, due_percent: float | None) -> str:
-    """Yellow for a window that is getting full, red for one that is about to be compacted."""
+    """Yellow for a window that is getting full, red for one close to compaction."""
     if due_percent is not None and percent >= due_percent:
         return "class:due"
     return "class:full" if percent >= WARN_PERCENT else ""

@@ -1,7 +1,7 @@
-"""Completers for what the user types in the chat: slash commands, [[links]] to notes and their headings, @paths and
-@agents, the note of `/document`, and names of sources.
+"""Completers for the chat: slash commands, [[links]] to notes and their headings, @paths and @agents, the note of
+`/document`, and names of sources.
 
-When a vault or an agent cannot be read, they complete nothing, and typing goes on.
+They complete nothing if a vault or an agent cannot be read.
 """
 
 import logging
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from recto.vault.vault import Vault
 
 MENTIONS: dict[str, SourceKind] = {"rule": "rule", "ref": "reference", "reference": "reference"}
-# Offered for the beginning of a mention.
+# Completions of the beginning of a mention.
 BEGINNINGS = ("rule", "ref")
-# Typing does not wait longer for a server that is starting.
+# Longest wait for a server that is starting.
 PATIENCE_S = 0.5
 META_WIDTH = 40
 
@@ -53,13 +53,13 @@ _PLAIN = re.compile(r"\w[\w -]*\w|\w")
 OpenVault = Callable[[], "Vault | None"]
 LookUp = Callable[["Vault"], Iterable[Suggestion]]
 SlashWords = Mapping[str, tuple[str, tuple[str, ...]]]
-"""Name of a slash command -> its help, and the words that may follow it."""
+"""Name of a slash command -> its help and its arguments."""
 
 log = logging.getLogger(__name__)
 
 
 def completion(suggestion: Suggestion, typed: str, closing: str = "") -> Completion:
-    """A completion that replaces what was typed."""
+    """A completion that replaces `typed`."""
     return Completion(
         suggestion.insert + closing,
         start_position=-len(typed),
@@ -69,7 +69,7 @@ def completion(suggestion: Suggestion, typed: str, closing: str = "") -> Complet
 
 
 def _words(words: Iterable[str], typed: str, meta: str = "") -> Iterator[Completion]:
-    """Those that begin with what was typed."""
+    """The words that begin with `typed`."""
     for word in words:
         if word.startswith(typed):
             yield Completion(word, start_position=-len(typed), display_meta=meta)
@@ -112,7 +112,7 @@ class LinkCompleter(Completer):
             opened = opened.lstrip(" ")
             yield from (completion(each, opened) for each in self._best(note_paths, vault, opened))
         elif vault and link:
-            # the brackets that are still missing before the text after the cursor
+            # the closing brackets that are still missing
             after = document.text_after_cursor[:2]
             yield from self._linked(vault, link[1], "]]"[len(after) - len(after.lstrip("]")) :])
 
@@ -152,7 +152,7 @@ class FileCompleter(Completer):
             yield completion(each, typed[0][1:])
 
     def start(self) -> None:
-        """Begins to read the folders, before anybody types an `@`."""
+        """Start reading the folders before the first `@`."""
         self._suggestions().start()
 
     def _suggestions(self) -> CachedSuggestions:
@@ -164,14 +164,14 @@ class FileCompleter(Completer):
 
 
 class AgentCompleter(Completer):
-    """Names of agents after an `@` that begins a message; `names` gives none where the agent is settled."""
+    """Names of agents after an `@` that begins a message; `names` returns none if the agent is fixed."""
 
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:
         self._names = names
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = document.text_before_cursor
-        # the name of an agent counts as the first word of a message only
+        # an agent can only be the first word of a message
         if not typed.startswith("@") or not all(sign.isalnum() or sign in "_.-" for sign in typed[1:]):
             return
         try:
@@ -186,7 +186,7 @@ class AgentCompleter(Completer):
 class SourceCompleter(Completer):
     """Names of sources after `/rules`, `/references` and `/tools`, and after `@rule:` and `@ref:` in a message.
 
-    `written` gives the agent's rules and references; `listed` gives the sources of a kind, which may ask servers.
+    `written` returns the agent's rules and references; `listed` the sources of a kind, which may ask servers.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class SourceCompleter(Completer):
             if each.kind == kind and _can_be_mentioned(each)
         ]
         for each in Suggestions(found).best(typed.removeprefix('"')):
-            # a closing quote that is already after the cursor is not written again
+            # no second closing quote
             yield completion(replace(each, insert=each.insert[:-1]) if after == '"' else each, typed)
 
     def _mentionable(self) -> list[Rule | Reference]:
@@ -239,7 +239,7 @@ class SourceCompleter(Completer):
 
 
 def source_names(listed: Iterable["SourceStatus"], verb: str) -> Iterator[Suggestion]:
-    """Sources that can be added, removed or given another mode. `mode` takes a server too, for all its tools."""
+    """Sources that can be added, removed or set to another mode. `mode` also takes a server, for all its tools."""
     some = list(listed)
     servers = dict.fromkeys(each.source.id.server for each in some if each.source.id.server)
     for server in servers if verb == "mode" else ():
@@ -257,7 +257,7 @@ def _quoted(name: str, typed: str) -> str:
 
 
 def _can_be_mentioned(source: Rule | Reference) -> bool:
-    """Some names contain characters that end a mention."""
+    """False for names with characters that end a mention."""
     if _PLAIN.fullmatch(source.name):
         return True
     kind = "ref" if source.kind == "reference" else source.kind

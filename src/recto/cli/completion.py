@@ -1,4 +1,4 @@
-"""`recto completion`: a script for the shell, and the names that it completes. Nothing heavy is imported for them."""
+"""`recto completion`: a script for the shell, and the names that it completes. Imports nothing heavy."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -13,7 +13,7 @@ from recto.errors import RectoError
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_RECTO_COMPLETE"
 TITLE_WIDTH = 60
-# Conversations that are offered.
+# Most conversations offered.
 MOST = 50
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -38,13 +38,13 @@ def command(shell: str) -> None:
 
 
 def _for_names(script: str) -> str:
-    """bash would split names of models at their colon, and insert titles without quotes."""
+    """Patch the bash script, which would split model names at their colon and insert titles without quotes."""
     quoted = script.replace("COMPREPLY+=($value)", """COMPREPLY+=("$(printf '%q' "$value")")""")
     return quoted.replace("read type value", "read -r type value") + "COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n"
 
 
 def _offering(find: Callable[[], Iterable[tuple[str, str]]]) -> Complete:
-    """Completes with names, each with a word about it. A failure offers nothing: the command itself reports it."""
+    """Complete with names and a word about each. Failures offer nothing: the command itself reports them."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         with suppress(RectoError, OSError):

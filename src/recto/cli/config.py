@@ -1,4 +1,4 @@
-"""`recto config`: settings, where they came from, and changing them. `recto plugins`: what other packages add."""
+"""`recto config`: settings with their origin, and changing them. `recto plugins`: additions of other packages."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ def command() -> None:
 
 
 def _loaded(conversation: str | None = None) -> settings.Settings:
-    """The settings in force, in a conversation if one is named: with its agent's and its own."""
+    """The settings in force; for a conversation, including its agent's and its own."""
     if conversation is None:
         return settings.load(locations.find_home(), locations.find_project(Path.cwd()))
     with options.open_desk({}) as desk:
@@ -66,7 +66,7 @@ def show_settings(keys: tuple[str, ...], conversation: str | None, as_json: bool
 
 
 def _chosen(keys: tuple[str, ...]) -> dict[str, bool]:
-    """The settings that are meant, and whether each is named itself; without any name all."""
+    """The named settings (all without a name), and whether each was named itself rather than by its group."""
     known = [spec.key for spec in settings.specs()]
     chosen = {} if keys else dict.fromkeys(known, False)
     for key in keys:
@@ -118,7 +118,7 @@ def set_value(key: str, value: str, project: bool, as_json: bool) -> None:
         from recto.providers.catalog import ModelCatalog  # all providers: a quarter of a second
         from recto.providers.registry import split_name
 
-        split_name(ModelCatalog(locations.find_home(), root).full_name(value))  # refuses what no model is called
+        split_name(ModelCatalog(locations.find_home(), root).full_name(value))  # refuses an impossible name
     change = set_setting(own, value, home=locations.find_home(), project=root)
     if as_json:
         show.emit({"key": own, "value": change.value, "file": str(change.file)})

@@ -1,5 +1,5 @@
-"""`recto context`: what the model would be sent now, statistics, costs, summaries, strategy, export and import, and the
-past planned again under other settings. Some of it is in the table of actions."""
+"""`recto context`: the next window, statistics, costs, summaries, strategy, export and import, and past turns replanned
+under other settings. Some commands are in the table of actions."""
 
 import sys
 from collections.abc import Iterable
@@ -237,7 +237,7 @@ def _tell_summary(talk: "Talk", block: "Compaction") -> None:
 
 
 def _changed(talk: "Talk", block: "Compaction", source: str | None) -> "Compaction":
-    """The block with the text of a file, or of the editor; the same text changes nothing."""
+    """Replace the summary with a file's text or the editor's; unchanged text changes nothing."""
     from recto.cli.terminal import edited  # only to edit
 
     try:

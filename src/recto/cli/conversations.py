@@ -26,9 +26,9 @@ LATEST = 100
 # The speed of a reader, roughly.
 WORDS_PER_S = 4.0
 ROLES = ["system", "user", "assistant", "tool"]
-# Fewer messages are indexed without a word about it.
+# Fewer messages are indexed without a note.
 MANY = 100
-# What must be typed before anything is removed for good, and how many conversations that question names.
+# The word to type before a permanent removal, and how many conversations that question names.
 CONFIRMATION, NAMED = "yes", 10
 UNSURE = "what is removed from the trash cannot be brought back: --yes removes it without asking"
 
@@ -113,7 +113,7 @@ def show_conversation(
 
 
 def _show_branches(talk: "Talk", as_json: bool) -> None:
-    """With ids: a number names a message of the current path only."""
+    """List branches with ids, since numbers name messages of the current path only."""
     from recto.cli.drawing.transcripts import branch_in_words  # as above
 
     for end in talk.branches():
@@ -194,14 +194,14 @@ def search(words: tuple[str, ...], as_json: bool, **where: Any) -> None:
             else:
                 for line in hit_lines(hit, wanted):
                     show.say_styled(line)
-        # damage to the index may show only when it is read
+        # a damaged index may fail only when it is read
         renewed = "" if status.renewed == told else status.renewed
         for text in filter(None, (renewed, found.note, _lacking(status), "" if found else "nothing was found")):
             show.note(text)
 
 
 def _fill(desk: "Desk", *, anew: bool = False) -> str:
-    """Brings the index up to date, and says why if that takes a while. Returns why the index was rebuilt, if it was."""
+    """Update the index, with a note if that takes a while. Returns the reason for a rebuild, if any."""
     status = desk.index_status()
     left = status.messages - status.indexed
     why = status.renewed or (f"the search index lacks {show.counted(left, 'message')}" if left > MANY else "")
@@ -215,7 +215,7 @@ def _fill(desk: "Desk", *, anew: bool = False) -> str:
 
 
 def _lacking(status: "IndexStatus") -> str:
-    """What cannot be found by meaning yet."""
+    """A note about passages without vectors."""
     if status.embedder is None or status.why or not status.waiting:
         return ""
     passages = show.counted(status.waiting, "passage")
@@ -292,7 +292,7 @@ def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
 
 
 def is_removal_confirmed(found: "Sequence[Conversation]", refused: str) -> bool:
-    """Names what will be removed, and asks. Raises Invalid with the sentence `refused` where nobody can answer."""
+    """Name what will be removed, and ask. Raises Invalid(`refused`) if nobody can answer."""
     if not options.has_keyboard():
         raise Invalid(refused)
     for each in found[:NAMED]:

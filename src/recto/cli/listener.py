@@ -1,4 +1,4 @@
-"""Listeners hear a turn and show it: the words for each event, and the plain listener for pipes.
+"""Listeners show the events of a turn: the words for each event, and the plain listener for pipes.
 
 `screen.py` has the listener for terminals, `questions.py` the one for screen readers.
 """
@@ -38,15 +38,15 @@ NOT_RUN = {
 }
 
 Numbered = Callable[[Any], Any]
-"""Puts numbers in place of the ids in a JSON value."""
+"""Replaces ids with numbers in a JSON value."""
 
 
 class Listener(Protocol):
-    """Hears a turn from its first event to its end, however it ends."""
+    """Receives a turn's events from the first to the end, even if it fails."""
 
     @property
     def answers(self) -> bool:
-        """Whether a user is there to answer questions."""
+        """True if a user can answer questions."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -59,7 +59,7 @@ class Listener(Protocol):
 
 
 def follow(turn: Generator[Event], listener: Listener, watch: Callable[[Event], None] | None = None) -> None:
-    """Passes all events to the listener. Leaving early stops the reply and keeps what came."""
+    """Pass all events to the listener. Leaving early stops the reply and keeps the part received."""
     with closing(turn), listener:
         for event in turn:
             if watch:
@@ -68,7 +68,7 @@ def follow(turn: Generator[Event], listener: Listener, watch: Callable[[Event], 
 
 
 def in_words(event: Event) -> str | None:
-    """The event in one line; None when there is nothing to say beside the reply itself."""
+    """The event in one line; None if the reply says it all."""
     match event:
         case events.Noticed(text=text) | events.Branched(text=text):
             return text
@@ -94,7 +94,7 @@ def in_words(event: Event) -> str | None:
 
 
 def tool_named(call_name: str) -> str:
-    """The name that people read (`github:create_issue`) for the name that a model calls (`github__create_issue`)."""
+    """The display name (`github:create_issue`) of a tool's name for models (`github__create_issue`)."""
     server, parted, name = call_name.partition("__")
     return show.visible(f"{server}:{name}" if parted and server and name else call_name)
 
@@ -109,19 +109,18 @@ def _result(result: ToolResult) -> str:
 
 
 class Lines:
-    """The plain listener: prints the reply to stdout as it comes, ends it with a newline, and notes the rest on
-    stderr."""
+    """The plain listener: streams the reply to stdout, ends it with a newline, and notes the rest on stderr."""
 
     answers: bool = False
 
     def __init__(self, *, context: Numbered | None = None) -> None:
-        """`context` puts numbers in place of ids in the window that is sent, which is shown then."""
+        """`context` replaces ids with numbers, and turns on showing each window."""
         self._context = context
         self._at_start = True
         self._writer = ""
         self._is_sent = False
         self._is_slow = False
-        """Whether the summary that is being made takes long, and this was said."""
+        """True once a slow summary was reported."""
         is_terminal = sys.stderr is not None and sys.stderr.isatty() and not show.is_plain()
         self._gathered = ReferenceListener(is_terminal=is_terminal)
 
@@ -134,7 +133,7 @@ class Lines:
     def hear(self, event: Event) -> None:
         match event:
             case events.TextDelta(text=text):
-                # set before the text is printed, so that Ctrl-C right after it still ends the line
+                # set first, so that Ctrl-C right after the print still ends the line
                 self._at_start = text.endswith("\n")
                 show.hand_over(text)
             case events.Replied() | events.NotesQuoted():
@@ -146,7 +145,7 @@ class Lines:
                     show.note(line)
                 self._writer, self._is_slow = "", False
             case events.SummaryProgress():
-                if not self._is_slow:  # once: lines cannot be taken back
+                if not self._is_slow:  # once: printed lines stay
                     show.note(progress_in_words(event))
                 self._is_slow = True
             case _:
@@ -161,7 +160,7 @@ class Lines:
             show.say_styled(line, err=True)
 
     def _tell_sent(self, event: events.Sent) -> None:
-        """Once: later rounds of tool calls are sent with the same recalled messages."""
+        """Report recalled messages once: later rounds of tool calls have the same ones."""
         if self._context and not self._is_sent:
             from recto.cli.drawing.windows import draw_window  # rich: a tenth of a second
 

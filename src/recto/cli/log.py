@@ -1,4 +1,4 @@
-"""The log: where it goes, how much it says, and the secrets that are removed from it. Also the file for bugs.
+"""The log: destination, level, and removal of secrets. Also the crash file.
 
 Imported only when a log is wanted or something failed: `logging` takes time to import.
 """
@@ -46,15 +46,14 @@ _root.addHandler(logging.NullHandler())
 
 
 class RedactingFormatter(logging.Formatter):
-    """Removes secrets from whole lines: from messages, their arguments and tracebacks alike. The log may go to a
-    terminal, so it cannot steer one either."""
+    """Removes secrets and control characters from whole lines: messages, arguments, tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
         return visible(redact(super().format(record)))
 
 
 def redact(text: str) -> str:
-    """The text without API keys: those of the environment, stored ones, and whatever looks like one."""
+    """The text without API keys: from the environment, stored, or anything that looks like one."""
     values = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     # the longest first: one key may begin with another
     for secret in sorted(values | READ, key=len, reverse=True):
@@ -63,7 +62,7 @@ def redact(text: str) -> str:
 
 
 def set_up(level: str | None, file: str | None, command: str) -> None:
-    """Sends the log of Recto to a file, or to stderr. Invalid for an unknown level or a file that cannot be written."""
+    """Log to a file or stderr. Invalid for an unknown level or an unwritable file."""
     number = LEVELS.get((level or "info").strip().lower())
     if number is None:
         raise Invalid(f"RECTO_LOG takes {', '.join(LEVELS)}, not {level}", value=level)
@@ -76,7 +75,7 @@ def set_up(level: str | None, file: str | None, command: str) -> None:
 
 
 def close() -> None:
-    """Ends the log that was set up before, if any."""
+    """Close the log, if there is one."""
     for handler in _root.handlers[:]:
         if isinstance(handler.formatter, RedactingFormatter):
             _root.removeHandler(handler)
@@ -94,7 +93,7 @@ def _open_file(path: Path) -> logging.Handler:
 
 
 def log_failure(why: RectoError) -> str:
-    """Logs an error, and returns its sentence. Above debug level only its type is logged: the sentence may quote a
+    """Log an error, and return its sentence. Above debug level only its type is logged: the sentence may quote a
     message."""
     log.error("failed: %s", why.type)
     log.debug("%s", why.message, exc_info=why)
@@ -102,7 +101,7 @@ def log_failure(why: RectoError) -> str:
 
 
 def log_bug(why: BaseException) -> str:
-    """Logs an unexpected exception, adds its traceback to the crash file, and returns one sentence for the user."""
+    """Log an unexpected exception, add its traceback to the crash file, and return one sentence for the user."""
     log.error("unexpected %s", type(why).__name__, exc_info=why)
     path = find_home() / CRASH_FILE
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -111,6 +110,6 @@ def log_bug(why: BaseException) -> str:
         with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=private) as kept:
             kept.write(redact(f"{stamp} recto {__version__}\n{''.join(traceback.format_exception(why))}\n"))
         place = f"; its traceback is in {path}"
-    except OSError:  # a home that cannot be written must not hide the error
+    except OSError:  # an unwritable home must not hide the error
         place = f" ({redact(str(why))})"
     return f"{type(why).__name__}: this is a bug in Recto{place} ({HINT})"

@@ -1,6 +1,6 @@
 """The entry point: a table of commands, each imported when it is called, and the one place that reports errors.
 
-Knows no command from the inside, so `recto --help` takes hardly longer than click itself.
+Imports no command, so `recto --help` takes hardly longer than click itself.
 """
 
 import gc
@@ -41,16 +41,16 @@ COMMANDS = {
     "keys": "Store keys of providers, list where they come from, remove them.",
     "completion": "Print a script that lets your shell complete commands, options and names.",
 }
-# A command is `command` in the module of its name, or has its name in the module of a neighbour.
+# A command is `command` in the module of its name, or has its own name in another module.
 NEIGHBOURS = {"web": "serve", "mcp": "serve", "plugins": "config", "keys": "models"}
 INTERRUPTED = 130
-# On a terminal with fewer columns the help of an option is below its name, unless that is short.
+# On a narrower terminal an option's help is below its name, unless that is short.
 NARROW, SHORT_NAME = 60, 8
 MARGIN, LEAST_WIDTH = 2, 20
 
 
 class NarrowFormatter(click.HelpFormatter):
-    """Help on a narrow terminal, too: click lays it out for fifty columns at least, and names take thirty of them."""
+    """Help for narrow terminals: click assumes at least fifty columns, and names take thirty of them."""
 
     def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
         super().__init__(indent_increment, width, max_width)
@@ -71,7 +71,7 @@ click.Context.formatter_class = NarrowFormatter
 
 
 class LazyGroup(click.Group):
-    """Commands by name. A command's module is imported when it is called."""
+    """A group that imports a command's module when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -115,7 +115,7 @@ class LazyGroup(click.Group):
             code = super().main(given, *rest, **named)
             sys.stdout.flush()
         except BrokenPipeError:
-            # the reader of our output has left; Python must not complain about the buffered rest at exit
+            # the reader of our output has left: keep Python from complaining about the buffer at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except click.ClickException as why:
@@ -176,7 +176,7 @@ def _with_ask(args: list[str]) -> list[str]:
 
 
 def _fail(kind: str, message: str, as_json: bool) -> int:
-    """Reports an error on stderr in one sentence, and returns the exit code."""
+    """Report an error on stderr in one sentence, and return the exit code."""
     if as_json:
         show.emit({"error": {"type": kind, "message": message}}, err=True)
     else:
@@ -185,7 +185,7 @@ def _fail(kind: str, message: str, as_json: bool) -> int:
 
 
 def _refuse(why: click.ClickException, as_json: bool) -> int:
-    """The same for wrong arguments, with their usage; it may quote what a script has typed."""
+    """Report wrong arguments with the usage; may quote them."""
     if as_json:
         _fail("Usage" if isinstance(why, click.UsageError) else "Invalid", why.format_message(), as_json)
     else:
@@ -195,7 +195,7 @@ def _refuse(why: click.ClickException, as_json: bool) -> int:
 
 
 def main() -> None:
-    # imports allocate much and free little: collecting garbage meanwhile is a tenth of a command's time
+    # imports allocate much and free little: garbage collection would take a tenth of a command's time
     gc.set_threshold(50_000, 20, 50)
     end_in_order()
     threading.excepthook = _log_thread_failure
@@ -204,13 +204,13 @@ def main() -> None:
         if stream is None:  # closed by the caller
             setattr(sys, name, io.TextIOWrapper(io.BytesIO()))
         elif isinstance(stream, io.TextIOWrapper):
-            # a console that cannot show a character must not end the command
+            # an unsupported character must not end the command
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     recto.main()
 
 
 def _log_thread_failure(args: threading.ExceptHookArgs) -> None:
-    """Keeps the traceback of a background thread from the screen; it goes to the log and the crash file."""
+    """Send a background thread's traceback to the log and the crash file instead of the screen."""
     from recto.cli.log import log_bug  # logging: only for failures
 
     if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):

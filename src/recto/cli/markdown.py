@@ -1,4 +1,4 @@
-"""Markdown as it streams: which blocks are finished, and how a block is drawn. Knows text, no events."""
+"""Streaming Markdown: splitting off finished blocks, and drawing blocks. Knows no events."""
 
 import logging
 from itertools import pairwise
@@ -25,22 +25,22 @@ log = logging.getLogger(__name__)
 
 
 def _parser() -> MarkdownIt:
-    # rendered, tags and link definitions would vanish from the screen
+    # rendering would drop tags and link definitions
     return MarkdownIt().enable(["strikethrough", "table"]).disable(["html_block", "html_inline", "reference"])
 
 
 class LeftHeading(Heading):
-    """A heading at the left, like the text."""
+    """A left-aligned heading."""
 
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
 class WholeCode(CodeBlock):
-    """Code line by line as it was written: a long line is left to the terminal, so that it is copied whole."""
+    """Code line by line as written: the terminal wraps long lines, so that they are copied whole."""
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> CodeBlock:
-        # in a list or a quotation each line has something before it, and what is too long would be lost
+        # in a list or a quotation lines are prefixed, and long ones would be cut
         return super().create(markdown, token) if token.level == 0 else CodeBlock.create(markdown, token)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -59,7 +59,7 @@ def _lexer(name: str) -> Lexer | str:
 
 
 class WholeTable(TableElement):
-    """A table whose cells continue on the next line: what is too long for a column would be lost."""
+    """A table that wraps cells instead of cutting them."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for drawn in super().__rich_console__(console, options):
@@ -69,7 +69,7 @@ class WholeTable(TableElement):
 
 
 class WholeMarkdown(Markdown):
-    """Markdown that leaves nothing out."""
+    """Markdown without rich's omissions."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -85,8 +85,8 @@ class WholeMarkdown(Markdown):
 
 
 class Page:
-    """A text drawn as Markdown, without the empty lines that some blocks add at their ends. Printed with `crop=False`
-    it shows long lines of code whole."""
+    """A text drawn as Markdown, without the empty lines that some blocks add. Print with `crop=False`, which keeps long
+    lines of code whole."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -95,7 +95,7 @@ class Page:
         narrow = options.update(max_width=min(options.max_width, WIDEST), height=None)
         try:
             lines = list(Segment.split_lines(console.render(WholeMarkdown(self._text), narrow)))
-        except Exception:  # the user must see the reply, whatever the renderer makes of it
+        except Exception:  # show the reply even if the renderer fails
             log.exception("Markdown could not be drawn; it is shown as plain text")
             lines = console.render_lines(Text(self._text), narrow, pad=False)
         told = [place for place, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
@@ -105,13 +105,13 @@ class Page:
 
 
 class Growing(Struct):
-    """A text that comes in pieces. `add()` gives the blocks that can no longer change; the rest is the tail."""
+    """A streamed text. `add()` returns the blocks that can no longer change; the rest is the tail."""
 
     tail: str = ""
     _parser: MarkdownIt = field(default_factory=_parser)
 
     def add(self, text: str) -> list[str]:
-        """Adds text; gives the blocks that it finishes."""
+        """Add text, and return the blocks that it finishes."""
         self.tail += text
         if "\n" not in text:
             return []
@@ -123,12 +123,12 @@ class Growing(Struct):
         return ["\n".join(lines[one:other]) for one, other in pairwise(starts)]
 
     def end(self) -> list[str]:
-        """The rest, as blocks."""
+
         left, self.tail = self.tail, ""
         return [left] if left.strip() else []
 
     def _starts(self) -> list[int]:
-        """The lines where top-level blocks begin. Only whole lines count: the last one may still change its meaning."""
+        """The lines where top-level blocks begin. The last, unfinished line does not count: it may still change."""
         whole = self.tail[: self.tail.rindex("\n") + 1]
         return [token.map[0] for token in self._parser.parse(whole) if token.level == 0 and token.map]
 

@@ -1,4 +1,4 @@
-"""`recto memory`: facts that are remembered between conversations. Some of it is in the table of actions."""
+"""`recto memory`: facts remembered between conversations. Some commands are in the table of actions."""
 
 from typing import Any
 

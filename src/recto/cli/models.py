@@ -1,5 +1,5 @@
-"""`recto models`: who can answer, what is known about them, and fetching the one that runs here. `recto keys`: keys of
-providers, stored, listed by where they come from, and removed. No key is ever shown.
+"""`recto models`: list, show, fetch and choose models. `recto keys`: store, list and remove keys of providers. No key
+is ever shown.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from recto.window.calibration import TokenCalibration
 
 MOST_OF_A_PROVIDER, MOST_OF_ALL = 20, 100
-# No provider has a longer name, and every key is longer.
+# Longer than any provider's name, shorter than any key.
 LONGEST_NAME = 32
 
 
@@ -88,7 +88,7 @@ def list_models(word: str, everything: bool, as_json: bool) -> None:
 
 
 def _first_ones(models: list[Model], per_provider: int) -> list[Model]:
-    """A list that fits a terminal. Of many names the last ones are kept: they have the higher version numbers."""
+    """Shorten a list to fit a terminal. The last names are kept: they have the higher version numbers."""
     by_provider: dict[str, list[Model]] = defaultdict(list)
     for model in models:
         by_provider[model.provider].append(model)
@@ -105,7 +105,7 @@ def _window(model: Model) -> str:
 
 
 def _prices(model: Model) -> str:
-    """US dollars for a million tokens, in and out."""
+    """US dollars per million tokens, in and out."""
     prices = model.prices
     if prices is None or prices.input is None or prices.output is None:
         return "no prices"
@@ -145,7 +145,7 @@ def show_model(name: str | None, flags: dict[str, str], as_json: bool) -> None:
 
 
 def _calibrated(calibration: "TokenCalibration") -> str:
-    """The present error, and what contradicts our counts."""
+    """The current error, and reports that contradict our counts."""
     told = []
     if calibration.error is not None:
         replies = "1 reply" if calibration.replies == 1 else f"{calibration.replies} replies"
@@ -181,8 +181,8 @@ def pull_weights(names: tuple[str, ...], copy: Path | None, as_json: bool) -> No
 
 
 def _for_settings() -> list[Weights]:
-    """The models of the settings that run here, the one that answers and the embedder. Where the settings choose no
-    model, the best that this machine has room for."""
+    """The local models of the settings: the one that answers and the embedders. If the settings name none, the best one
+    that fits this machine."""
     home = locations.find_home()
     chosen = load(home)
     embedders = [table().models[name] for name in weights_of(chosen.search.embedder)]
@@ -222,7 +222,7 @@ def keys() -> None:
 
 
 def _variable(provider: str) -> str:
-    """The variable of a provider's key. Raises NotFound, which repeats no key that was typed in place of a name."""
+    """The variable of a provider's key. Raises NotFound, which does not repeat a key typed instead of a name."""
     if len(provider) > LONGEST_NAME:
         raise Invalid("this is not the name of a provider; `recto keys set NAME` asks for the key itself")
     known = key_variables(os.environ)

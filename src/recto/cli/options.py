@@ -1,4 +1,4 @@
-"""Options that several commands share, and the desk they ask for. Nothing heavy is imported before a command runs."""
+"""Options that several commands share, and opening the desk. Imports nothing heavy before a command runs."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ R = TypeVar("R")
 Decorator = Callable[[Callable[..., R]], Callable[..., R]]
 
 NO_CONVERSATION = "there is no conversation yet: `recto chat` starts one"
-# Settings that have an option of their own; all others go through --set.
+# Settings with their own option; all others go through --set.
 SETTINGS = {
     "vault": "vault",
     "model": "model",
@@ -33,12 +33,12 @@ SETTINGS = {
     "system_file": "system_prompt_file",
     "allow_write": "tools.allow_write",
 }
-# The format of an export by the name of its file, unless one is given.
+# The default format of an export by file ending.
 SUFFIXES: "dict[str, ExportFormat]" = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
 class Moment(click.ParamType[str]):
-    """A date or time, as stored times are written. Without a zone it is the user's own time."""
+    """A date or time, in the form of stored times. Without a zone it is local."""
 
     name = "time"
 
@@ -52,7 +52,7 @@ class Moment(click.ParamType[str]):
 
 
 class Place(Moment):
-    """A time, or a message by its number, its id or the beginning of it."""
+    """A time, or a message by its number, its id or the beginning of its id."""
 
     name = "time or message"
 
@@ -68,7 +68,7 @@ class Place(Moment):
 
 
 class GivenFile(click.ParamType[Path]):
-    """A file, also with the @ before it that names one in a message."""
+    """A file, optionally with the @ that mentions use."""
 
     name = "file"
 
@@ -111,7 +111,7 @@ home_option = _conversation("Its conversation (default: the one with this id; fo
 
 
 def assigned(option: str, assignments: Iterable[str]) -> dict[str, str]:
-    """KEY=VALUE, given several times, by key."""
+    """Repeated KEY=VALUE options, by key."""
     found: dict[str, str] = {}
     for text in assignments:
         key, equals, value = text.partition("=")
@@ -123,7 +123,7 @@ def assigned(option: str, assignments: Iterable[str]) -> dict[str, str]:
 
 
 def settings_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Adds the options that change settings for this call; the command gets them as one `flags`, by key."""
+    """Add the options that change settings for this call; the command gets `flags`, by key."""
 
     @click.option("--vault", metavar="DIR", help="Folder of notes to chat over.")
     @click.option(
@@ -145,14 +145,14 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
         if "system_prompt" in flags:
             if flags.get("system_prompt_file"):
                 raise click.UsageError("Give --system or --system-file, not both.")
-            flags["system_prompt_file"] = ""  # one of the settings would win
+            flags["system_prompt_file"] = ""  # one would override the other
         return command(*args, flags=flags, **named)
 
     return run
 
 
 def place_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Adds the options that say which conversation is meant; the command gets `place`, a function of the desk."""
+    """Add the options that choose a conversation; the command gets `place`, a function of the desk."""
 
     @_conversation("Continue this conversation: its number, id or title.")
     @click.option("--continue", "continues", is_flag=True, help="Continue the latest conversation.")
@@ -160,7 +160,7 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
     @_agent("The agent of a new conversation.")
     @wraps(command)
     def run(*args: Any, conversation: str | None, continues: bool, new: bool, agent: str | None, **named: Any) -> R:
-        chooses = named.get("resume", False)  # an option of the chat alone
+        chooses = named.get("resume", False)  # an option of the chat only
         if (conversation is not None) + continues + new + chooses > 1:
             also = ", --resume" if "resume" in named else ""
             raise click.UsageError(f"Give only one of --conversation, --continue{also} and --new.")
@@ -180,7 +180,7 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def session_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Adds the options that say whose sources are meant; the command gets `place`, a function of the desk."""
+    """Add the options that choose whose sources; the command gets `place`, a function of the desk."""
 
     @_conversation("Of this conversation (default: the latest).")
     @_agent("Of this agent, as a new conversation would start.")
@@ -200,26 +200,26 @@ def session_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def has_keyboard() -> bool:
-    """Whether someone can type; a closed stdin is nobody."""
+    """True if someone can type; False if stdin is closed."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def open_desk(flags: dict[str, str] | None = None) -> "Desk":
-    """A desk with these settings; without any it opens no vault, for commands that need none."""
+    """Open a desk with these settings; without any it opens no vault."""
     from recto.api import blocking  # the store: a third of a second
 
     return blocking.open_desk(settings={"vault": ""} if flags is None else dict(flags))
 
 
 def open_queries() -> "StoreQueries":
-    """For commands that only look something up: they need neither settings nor an engine."""
+    """Open the store for look-ups, without settings or an engine."""
     from recto.api import store_queries  # sqlalchemy: a fifth of a second
 
     return store_queries.open_queries()
 
 
 def vault_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Adds the options that every command over a vault has; the command gets the settings as one `flags`, by key."""
+    """Add the options of commands over a vault; the command gets the settings as `flags`, by key."""
 
     @click.option("--vault", metavar="DIR", help="Folder of notes (default: the setting `vault`).")
     @set_option
@@ -240,13 +240,13 @@ def open_vault(flags: dict[str, str]) -> "VaultQueries":
 
 
 def read_notes(reader: "VaultQueries") -> "VaultChanges":
-    """Reads the notes that have changed, with a bar: the first time in a large vault takes a while."""
+    """Read changed notes, with a bar: the first time in a large vault takes a while."""
     with bar("reading notes") as tell:
         return reader.refresh(tell)
 
 
 def find_talk(desk: "Desk", id: str | None) -> "Talk":
-    """The conversation of this id or number, or the latest."""
+    """The named conversation, or the latest."""
     talk = desk.conversation(id) if id is not None else desk.latest(unsent=True)
     if talk is None:
         raise NotFound(NO_CONVERSATION)
@@ -254,7 +254,7 @@ def find_talk(desk: "Desk", id: str | None) -> "Talk":
 
 
 def find_or_new_talk(desk: "Desk", id: str | None) -> "Talk":
-    """The same, or a new one where there is none yet."""
+    """The named or latest conversation, or a new one if there is none yet."""
     return desk.conversation(id) if id is not None else desk.latest(unsent=True) or desk.conversation()
 
 

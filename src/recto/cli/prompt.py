@@ -1,5 +1,5 @@
-"""The prompt of the chat: history, several lines, words kept whole, the toolbar below; and choosing a conversation from
-a list, where words that are typed search titles and messages. Knows no engine."""
+"""The chat's prompt: history, several lines, word wrap, toolbar; and choosing a conversation from a searchable list.
+Knows no engine."""
 
 import logging
 import re
@@ -41,13 +41,13 @@ MARK, PLAIN_MARK = "› ", "> "
 STYLE = Style.from_dict(
     {"mark": "bold ansicyan", "bottom-toolbar": "noreverse ansibrightblack", "full": "ansiyellow", "due": "ansired"}
 )
-# Conversations that the list offers, and rows of it that are seen at once.
+# Conversations in the list, and its visible rows.
 OFFERED, ROWS = 50, 12
 LIST_MARK = "conversation › "
 HELP = "type words to search · ↑↓ and Enter choose · Esc leaves"
-# With fewer columns the list has no times, so that titles have room, and the help is shorter.
+# With fewer columns the list has no times, and the help is shorter.
 NARROW, SHORT_HELP = 60, "words search · Enter takes · Esc leaves"
-# What the menu draws beside a row.
+# Cells that the menu draws beside a row.
 FRAME = 4
 _PART = re.compile(r"\S+|\s")
 
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class HistoryFile(FileHistory):
-    """Typed lines, kept in a file that only the user can read. When the file cannot be used, there is no history."""
+    """Typed lines in a file that only the user can read. If it cannot be used, there is no history."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -77,13 +77,13 @@ class HistoryFile(FileHistory):
 
 
 class PlainPrompt:
-    """A prompt for screen readers: whole lines, nothing redrawn. A backslash at the end of a line adds a line."""
+    """A prompt for screen readers: whole lines, nothing redrawn. A trailing backslash adds a line."""
 
     def __init__(self, home: Path) -> None:
         self.history = HistoryFile(home / HISTORY_FILE)
 
     def prompt(self, default: str = "") -> str:
-        """Raises KeyboardInterrupt and EOFError as the other prompt does. `default` goes before what is typed."""
+        """Raises KeyboardInterrupt and EOFError like the other prompt. `default` goes before the typed text."""
         lines = [default] if default else []
         with on_interrupt(default_int_handler):
             while (line := input(PLAIN_MARK)).endswith("\\"):
@@ -111,7 +111,7 @@ def open_prompt(
         style=STYLE,
         input_processors=[WordWrap(len(MARK))],
     )
-    # as an option of the session it would turn completion while typing off
+    # as an option of the session it would turn off completion while typing
     session.default_buffer.enable_history_search = Always()
     return session
 
@@ -123,7 +123,7 @@ def _chat_keys() -> KeyBindings:
     @keys.add("enter", filter=at_prompt)
     def send(event: KeyPressEvent) -> None:
         buffer, state = event.current_buffer, event.current_buffer.complete_state
-        # Enter takes a name from the menu into a message; a slash command from the menu runs at once
+        # Enter inserts a name from the menu into a message, but runs a slash command
         if state is not None and state.current_completion is not None and not buffer.text.startswith("/"):
             buffer.complete_state = None
         elif buffer.document.text_before_cursor.endswith("\\"):
@@ -150,7 +150,7 @@ def _chat_keys() -> KeyBindings:
 
 
 def _close_empty_menu(buffer: Buffer) -> None:
-    """While names are still looked up there is a menu without any, in which the arrows would do nothing."""
+    """Close the empty menu that is open while names are looked up: the arrows would do nothing in it."""
     if buffer.complete_state and not buffer.complete_state.completions:
         buffer.complete_state = None
 
@@ -160,13 +160,13 @@ def _close_empty_menu(buffer: Buffer) -> None:
 
 class RowBreaks(NamedTuple):
     padding: dict[int, int]
-    """By the place of each word that begins a row, the blanks that fill the row before it."""
+    """Place of each word that begins a row -> the blanks that fill the previous row."""
     unseen: set[int]
-    """Blanks that would begin a row."""
+    """Places of blanks that would begin a row."""
 
 
 def row_breaks(text: str, width: int) -> RowBreaks:
-    """A word that is too long for any row is cut."""
+    """Break a line into rows between words; a word longer than a row is cut."""
     breaks = RowBreaks({}, set())
     column = 0
     for part in _PART.finditer(text):
@@ -186,7 +186,7 @@ def row_breaks(text: str, width: int) -> RowBreaks:
 
 
 class WordWrap(Processor):
-    """What is typed continues on the next row between words. The prompt itself would cut words anywhere."""
+    """Wraps the input between words; prompt_toolkit would cut them anywhere."""
 
     def __init__(self, prefix: int) -> None:
         """`prefix`: cells before each row."""
@@ -226,7 +226,7 @@ def _broken(fragments: StyleAndTextTuples, breaks: RowBreaks) -> Transformation:
 
 
 class ConversationCompleter(Completer):
-    """The latest conversations, or those that words find; a number or a title names one itself."""
+    """The latest conversations, or those found by words, number or title."""
 
     def __init__(self, desk: "Desk") -> None:
         self._desk = desk
@@ -243,13 +243,13 @@ class ConversationCompleter(Completer):
             if typed and not typed.startswith("#"):
                 return self._desk.find_conversations(typed, limit=OFFERED)
             return self._desk.conversations(limit=OFFERED)
-        except RectoError:  # a list that cannot be read must not end the prompt
+        except RectoError:  # an unreadable list must not end the prompt
             log.debug("conversations could not be listed", exc_info=True)
             return []
 
 
 def choose_conversation(desk: "Desk") -> int | None:
-    """The number of the conversation that the user chooses; None for none."""
+    """Let the user choose a conversation. Returns its number, or None."""
     if not desk.conversations(limit=1):
         raise NotFound("there is no conversation yet: `recto chat` starts one")
     prompt: PromptSession[str] = PromptSession(
@@ -278,7 +278,7 @@ def _list_keys() -> KeyBindings:
 
     @keys.add("enter")
     def take(event: KeyPressEvent) -> None:
-        """Takes the chosen one, or the first that is offered."""
+        """Accept the selected one, or the first."""
         buffer = event.current_buffer
         state = buffer.complete_state
         if state and state.completions and not state.current_completion:

@@ -1,5 +1,5 @@
-"""Questions to the user: may this tool run, may this server, should this compaction be made; and the listener for
-screen readers, which asks them between whole lines. Knows no engine."""
+"""Questions to the user about tools, servers and compactions; and the listener for screen readers, which asks them
+between whole lines. Knows no engine."""
 
 import json
 import threading
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from recto.sources.server_config import ServerConfig
     from recto.sources.tool_definition import ToolChange
 
-# Rows for the question and the lines around the arguments, and the fewest rows that the arguments get.
+# Rows for the question and its frame, and the minimum for the arguments.
 AROUND, LEAST_ROWS = 8, 6
-# A text within the arguments is shortened to this first, so that it cannot push the other values off the screen.
+# Texts in the arguments are shortened to this first, so that they cannot push other values off the screen.
 LONGEST = 300
 APPROVAL_ANSWERS: dict[str, Answer] = {
     "y": "allowed",
@@ -52,12 +52,12 @@ COMPACTION_ANSWERS = {
     "no": "no",
     "not now": "no",
 }
-# A shorter wait is not told to a screen reader.
+# Shorter waits are not reported to screen readers.
 PATIENCE_S = 0.5
 
 
 def answer(console: Console, event: Event) -> None:
-    """Asks the user what an event asks, if it does."""
+    """Ask the user an event's question, if it has one."""
     match event:
         case ApprovalAsked():
             {"allowed": event.allow, "always": event.allow_always, "denied": event.deny}[ask_approval(console, event)]()
@@ -73,14 +73,14 @@ def answer(console: Console, event: Event) -> None:
 
 
 class ShownArguments(NamedTuple):
-    """Arguments of a tool call as the user reads them."""
+    """A tool call's arguments as shown to the user."""
 
     text: str
     is_cut: bool = False
 
 
 def ask_approval(console: Console, event: ApprovalAsked) -> Answer:
-    """The user's answer; the end of input means no. Ctrl-C raises KeyboardInterrupt."""
+    """Ask for approval; end of input means no. Ctrl-C raises KeyboardInterrupt."""
     raw, diff = event.call.arguments, _diff_text(event.change)
     shown, changed = fitted(console, raw), _fitted_rows(console, _rows(console, diff))
     _show_call(console, event, shown, changed)
@@ -124,8 +124,7 @@ def _print_cut(console: Console, shown: ShownArguments, size: str) -> None:
 
 
 def fitted(console: Console, raw: str) -> ShownArguments:
-    """As much of the arguments as leaves the question on the screen. Long texts are shortened before a value is
-    dropped."""
+    """The arguments, cut to keep the question on the screen. Long texts are shortened before a value is dropped."""
     most = max(LEAST_ROWS, console.size.height - AROUND)
     said, room = pretty(raw), most * console.width
     if len(said) <= room and len(_rows(console, said)) <= most:
@@ -144,7 +143,7 @@ def _rows(console: Console, said: str) -> list[str]:
 
 
 def pretty(raw: str, longest: int | None = None) -> str:
-    """Arguments as indented JSON, or unchanged when they are not JSON; texts in them are cut at `longest`."""
+    """Arguments as indented JSON with texts cut at `longest`; unchanged if they are not JSON."""
     try:
         said = json.dumps(_cut(json.loads(raw or "{}"), longest), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
@@ -171,14 +170,14 @@ def ask_trust(console: Console, config: "ServerConfig") -> bool:
 
 
 def show_server(console: Console, config: "ServerConfig") -> None:
-    """All that a user trusts."""
+    """Show everything that the user would trust."""
     console.print(rule(revealed(f"{config.name} is an MCP server of this project"), console.width))
     for name, value in server_facts(config).items():
         console.print(Text(f"  {name:<8} {revealed(value)}"), soft_wrap=not console.is_terminal)
 
 
 def ask_changes(console: Console, changes: "Sequence[ToolChange]", *, is_at_terminal: bool) -> bool:
-    """Whether the user accepts tools as they are now. Without a terminal the command itself says so."""
+    """True if the user accepts the changed tools, or there is no terminal: then running the command is the consent."""
     for change in changes:
         console.print(Text(revealed(change.text), "yellow"), soft_wrap=not console.is_terminal)
         console.print(Text(_diff_text(change)), soft_wrap=not console.is_terminal)
@@ -186,7 +185,7 @@ def ask_changes(console: Console, changes: "Sequence[ToolChange]", *, is_at_term
 
 
 def said_yes(console: Console, question: str) -> bool:
-    """Ctrl-C and the end of input mean no."""
+    """Ask; Ctrl-C and end of input mean no."""
     forget_keys()
     try:
         return console.input(Text(visible(question), "bold")).strip().lower() in ("y", "yes")
@@ -199,7 +198,7 @@ def said_yes(console: Console, question: str) -> bool:
 
 
 def ask_compaction(console: Console, block: Compaction) -> str | None:
-    """The summary to use, as proposed or as edited; None for not now, which Ctrl-C and the end of input mean too."""
+    """The summary to use, as proposed or edited; None for not now, as for Ctrl-C and end of input."""
     console.print(rule(f"to be compacted: {block.because}", console.width))
     console.print(Page(visible(block.summary) or "(no summary: the messages are only archived)"))
     console.print(Text(visible(block_in_words(block)), "dim"))
@@ -222,7 +221,7 @@ def _asked(console: Console) -> str:
 
 
 def _edited_summary(console: Console, summary: str) -> str | None:
-    """The edited summary; None or empty when it cannot be used, which the user is told."""
+    """The edited summary; None or empty, with a note to the user, if it cannot be used."""
     try:
         changed = edited(summary)
     except Invalid as why:
@@ -234,7 +233,7 @@ def _edited_summary(console: Console, summary: str) -> str | None:
 
 
 class PlainLines(Lines):
-    """The listener for screen readers. Whole lines, and a sentence for a wait; nothing is redrawn."""
+    """The listener for screen readers: whole lines, a sentence for each wait, nothing redrawn."""
 
     def __init__(self, console: Console, *, context: Numbered | None = None) -> None:
         super().__init__(context=context)

@@ -21,7 +21,7 @@ _WORD = re.compile(r"\S*\s*")
 
 
 def play(reader: "StoreQueries", id: str | None, *, rate: float | None, thinking: bool, shows_context: bool) -> None:
-    """Plays a conversation; `rate` is words per second, None at once. Ctrl-C ends it."""
+    """Play a conversation at `rate` words per second, None without pauses. Ctrl-C ends it."""
     try:
         for said, events in turns(reader.playback(id)):
             if said is not None:
@@ -51,7 +51,7 @@ def turns(events: Iterable[Event]) -> Iterator[tuple[Appended | None, list[Event
 
 
 def paced(events: Iterable[Event], rate: float | None, sleep: Callable[[float], None] = time.sleep) -> Generator[Event]:
-    """The events, texts word by word at this rate; None gives them at once."""
+    """The events, with texts word by word at this rate; None without pauses."""
     for event in events:
         if rate is None or not isinstance(event, TextDelta | ThinkingDelta):
             yield event
@@ -65,6 +65,6 @@ def _tell_message(said: Appended) -> None:
     message = said.message
     attached = [f"[{block.type}]" for block in message.blocks if block.type in ("file", "image")]
     sign = f"({message.role}) " if message.role != "user" else PROMPT
-    # an import may have divided a message where something is missing in its file
+    # an import may split a message where its file lacks something
     words = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
     show.say_words(f"\n{sign}{' '.join((words, *attached))}", bold=True)

@@ -1,4 +1,4 @@
-"""`recto request`: requests that were sent: explained, compared, rebuilt to the byte, and verified."""
+"""`recto request`: explain, compare, rebuild and verify recorded requests."""
 
 import sys
 

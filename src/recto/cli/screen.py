@@ -1,6 +1,6 @@
 """The listener for terminals: prints finished Markdown once and redraws only the unfinished tail.
 
-Lines that may still change never scroll, so a reply longer than the screen is neither torn nor doubled.
+Unfinished lines never scroll, so a reply longer than the screen is neither torn nor doubled.
 """
 
 import threading
@@ -33,18 +33,18 @@ MARK = "› "
 REFRESHES_PER_S = 12
 READY = "getting ready"
 RUNNING_WIDTH = 60
-# How many messages that wait, and how many lines of what is typed, are shown below a reply.
+# Most waiting messages and lines of typed text shown below a reply.
 MOST_QUEUED, MOST_TYPED = 3, 3
 TAKE_BACK = " (↑ takes it back)"
-# A shorter wait is not shown.
+# Shorter waits are not shown.
 PATIENCE_S = 0.5
 
 Starting = Callable[[], str]
-"""Names the servers that are being started; empty if there are none."""
+"""Returns the servers that are being started, or an empty text."""
 
 
 class Waiting:
-    """A spinner with a word and the seconds, once a wait is long enough to wonder about."""
+    """A spinner with a word and the seconds, after a short delay."""
 
     def __init__(self, label: str, instead: Starting | None = None, waited_s: float = 0.0) -> None:
         self.label = label
@@ -87,7 +87,7 @@ class Screen:
         typeahead: Typeahead | None = None,
         waiting: Sequence[str] = (),
     ) -> None:
-        """`typeahead` reads what is typed meanwhile, and `waiting` grows by it. `context` as in Lines."""
+        """`typeahead` reads the keys during a reply and fills `waiting`. `context` as in Lines."""
         self._console = console
         self._thinking = thinking
         self._typeahead, self._queued = typeahead, waiting
@@ -96,19 +96,19 @@ class Screen:
         self._reply = Growing()
         self._thought = ""
         self._writer = ""
-        """The model that was last asked for a summary."""
+        """The model last asked for a summary."""
         self._is_sent = False
         self._plan: events.PlanChanged | None = None
-        """The plan of a run that is going on: it stays below what scrolls."""
+        """The plan of the current run: it stays at the bottom."""
         self._starting = starting
         self._running: dict[str, str] = {}
         """Running tools: call id -> name."""
         self._gathered = ReferenceListener(is_terminal=console.is_terminal, hint=more, width=console.width)
         self._last = ""
-        """The last print: "block" of the reply or "line" beside it. An empty line separates the two."""
+        """The last print: a "block" of the reply or another "line". An empty line separates the two."""
         self._waiting = self._wait(READY)
         self._live = self._new_live()
-        # rich's own refresh thread may draw between the two halves of a print, which then erases the wrong lines
+        # rich's refresh thread may draw between the two halves of a print, which then erases the wrong lines
         self._lock = threading.Lock()
         self._is_over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="recto-screen", daemon=True)
@@ -202,7 +202,7 @@ class Screen:
         elif isinstance(event, events.ToolFinished):
             self._running.pop(event.call.id, None)
         label = self._label(event)
-        if isinstance(event, events.Working):  # it is told once it takes long
+        if isinstance(event, events.Working):  # reported only if it takes long
             self._waiting = Waiting(label, self._starting, PATIENCE_S)
         elif label != self._waiting.label or isinstance(event, events.TextDelta | events.ThinkingDelta):
             self._waiting = self._wait(label)
@@ -225,11 +225,11 @@ class Screen:
         return f"calling {shortened(names, RUNNING_WIDTH)}" if names else READY
 
     def _wait(self, label: str) -> Waiting:
-        """Only work on this side may wait for servers; a model that answers does not."""
+        """Show a wait. Only local work may wait for servers, not a model that answers."""
         return Waiting(label, self._starting if label == self._at_work() else None)
 
     def _enter(self, text: str) -> None:
-        """What waited is a message of the conversation now."""
+        """Move waiting messages that entered the conversation above the reply."""
         if self._last:
             self._console.print()
         self._console.print(Text(f"{MARK}{visible(text)}"))
@@ -242,7 +242,7 @@ class Screen:
         self._writer = ""
 
     def _tell_sent(self, event: events.Sent) -> None:
-        """Tells it once: later rounds of tool calls are sent with the same recalled messages."""
+        """Report recalled messages once: later rounds of tool calls have the same ones."""
         if self._context and not self._is_sent:
             draw_window(self._console, self._context(event.window.to_json()))
         elif not self._is_sent and (words := in_words(event)):
@@ -250,7 +250,7 @@ class Screen:
         self._is_sent = True
 
     def _ask(self, event: events.ApprovalAsked | events.CompactionProposed | events.FactProposed) -> None:
-        """Asks the user. Without a keyboard the engine notes that nobody was asked. Ctrl-C stops the turn."""
+        """Ask the user. Without a keyboard the engine records that nobody was asked. Ctrl-C stops the turn."""
         if not has_keyboard():
             return
         if self._last == "block" and isinstance(event, events.ApprovalAsked):
@@ -265,7 +265,7 @@ class Screen:
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
-        """Stops drawing and lets the user type. The caller holds the lock, so nothing is drawn meanwhile."""
+        """Stop drawing and let the user type. The caller holds the lock, so nothing is drawn meanwhile."""
         self._waiting = Waiting("")
         self._live.stop()
         if self._typeahead:
@@ -276,7 +276,7 @@ class Screen:
         finally:
             if self._typeahead:
                 self._typeahead.start()
-            # a restarted Live would move up over the lines that it drew before
+            # a restarted Live would move up over its earlier lines
             self._live, self._waiting = self._new_live(), self._wait(self._at_work())
             self._live.start()
 
@@ -306,7 +306,7 @@ class Screen:
         self._last = "line"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The bottom of the screen, which may still change."""
+        """The changeable bottom of the screen."""
         plan = self._plan_lines(console)
         most = max(4, console.size.height - 3 - len(self._queued[-MOST_QUEUED:]) - MOST_TYPED - len(plan))
         if tail := self._reply.tail:
@@ -327,7 +327,7 @@ class Screen:
         return tree_window(lines, max(3, console.size.height // 3))
 
     def _typed(self, console: Console) -> Iterator[RenderableType]:
-        """What waits, and what is being typed, each on its own line."""
+        """Waiting messages and the text being typed, each on its own line."""
         for text in self._queued[-MOST_QUEUED:]:
             yield Text(f"waiting: {shortened(text, console.width - len(TAKE_BACK) - 10)}{TAKE_BACK}", "dim")
         if self._typeahead and self._typeahead.text:

@@ -29,7 +29,7 @@ NEEDS_WINDOW = (
     "--native needs a display and pywebview: pip install 'recto-context[native]'; without --native the page opens in a "
     "browser"
 )
-# What runs in the process of the window. Where no toolkit can draw one, pywebview says so only when it starts.
+# The program of the window's process. Without a usable toolkit, pywebview fails only when it starts.
 WINDOW = """
 import sys
 try:
@@ -102,7 +102,7 @@ def command(
     from recto.serve.server import launch  # Starlette and uvicorn: only to serve
 
     if not (os.environ.get("RECTO_LOG") or ctx.find_root().params.get("log_file")):
-        from recto.cli.log import set_up  # its clients read one sentence of what fails, so all of it must be somewhere
+        from recto.cli.log import set_up  # clients get one sentence about a failure: the log has the rest
 
         set_up("warning", None, "serve")
     if web_hosts and not web:
@@ -261,7 +261,7 @@ def web(flags: dict[str, str], port: int | None, host: str, stays_closed: bool, 
         if native:
             import subprocess  # only for a window
 
-            # in a process of its own: its loop needs the main thread. Closing it ends nothing here
+            # a separate process: its loop needs the main thread, and closing it ends nothing here
             ends.callback(subprocess.Popen([sys.executable, "-c", WINDOW, access.one_time_link()]).terminate)
         elif not stays_closed and has_display:
             webbrowser.open(access.one_time_link())

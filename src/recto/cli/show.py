@@ -1,8 +1,8 @@
-"""How things are put on the screen: the one place that writes to stdout and stderr, so that no text from elsewhere can
-steer the terminal. JSON lines, notes on stderr, times, shortened and folded texts. Knows no command.
+"""The one place that writes to stdout and stderr, so that no foreign text can steer the terminal. JSON lines, notes on
+stderr, times, shortened and folded texts. Knows no command.
 
-A line that is wider than the terminal continues on the next one between words, and a name that is too long even for a
-whole line after one of its signs: a terminal itself would cut both anywhere.
+Long lines fold between words, and names longer than a line after a punctuation sign: a terminal would cut them
+anywhere.
 """
 
 import os
@@ -23,32 +23,31 @@ from recto.errors import Invalid, RectoError
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Everything a terminal would obey instead of show, and what turns a line around; tabs and line ends are all that a text
-# needs.
+# Control characters and those that change the direction of text, except tabs and line ends.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-# Our own colours and links to files.
+# Our own colours and file links.
 _OURS = re.compile(r"(\x1b\[[0-9;]*m|\x1b\]8;;(?:file://[!-~]*)?\x1b\\)")
 
 
-# Lines, boxes, bars and marks, which a screen reader would spell out.
+# Drawing characters, which a screen reader would spell out.
 _DRAWN = re.compile("[\u2500-\u259f\u25b0\u25b1]")
 _MARKS = str.maketrans({"●": "*", "○": "-"})
 _FENCES = ("```", "~~~")
 _OFF = ("", "0", "false", "no", "off")
 _forced: list[bool] = []
-# Who may read a file that is written.
+# The mode of files that we write.
 _PRIVATE = 0o600
 
 
 def force_plain() -> None:
-    """Plain lines from now on, as --plain says."""
+    """Print plain lines from now on (--plain)."""
     _forced.append(True)
     is_plain.cache_clear()
 
 
 @cache
 def is_plain() -> bool:
-    """Whether nothing may be drawn: no colours, boxes, bars, and no cursor that moves."""
+    """True for plain output: no colours, boxes or bars, and no cursor movement."""
     if _forced or os.environ.get("RECTO_PLAIN", "").lower() not in _OFF:
         return True
     if not any(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr)):
@@ -62,24 +61,24 @@ def _is_set() -> bool:
 
     try:
         return settings.load(locations.find_home(), locations.find_project(Path.cwd())).plain
-    except (RectoError, OSError):  # the command itself says what is wrong
+    except (RectoError, OSError):  # the command itself reports it
         return False
 
 
 def _drawn(text: str) -> str:
-    """Our own words as they are shown: without drawings where only plain lines are wanted."""
+    """Our own text, without drawings in plain mode."""
     return _DRAWN.sub(" ", text).translate(_MARKS) if is_plain() else text
 
 
 def emit(value: Any, *, err: bool = False) -> None:
-    """One JSON object on one line. What JSON leaves as it is, and a terminal would obey, is written as its number."""
+    """Print one JSON object on one line. Control characters that JSON allows are escaped."""
     from recto import wire  # the message types: `recto --help` needs none of them
 
     click.echo(_CONTROL.sub(lambda sign: f"\\u{ord(sign[0]):04x}", wire.dumps(value)), err=err)
 
 
 def answer(value: Any) -> None:
-    """The answer of a command: words, or a value as JSON."""
+    """Print the answer of a command: words, or a value as JSON."""
     say(value) if isinstance(value, str) else emit(value)
 
 
@@ -89,7 +88,7 @@ def say(text: str, *, err: bool = False, nl: bool = True, **style: Any) -> None:
 
 
 def say_words(text: str, **style: Any) -> None:
-    """The words of a message: lines of code are left to the terminal, so that they are copied as they were written."""
+    """Print a message's text: lines of code are not folded, so that they are copied as written."""
     is_code, shown = False, []
     for line in _drawn(visible(text)).split("\n"):
         is_fence = line.lstrip().startswith(_FENCES)
@@ -100,7 +99,7 @@ def say_words(text: str, **style: Any) -> None:
 
 
 def say_styled(line: str = "", *, err: bool = False) -> None:
-    """A line with our own colours and links to files."""
+    """Print a line with our own colours and file links."""
     parts = _OURS.split(line)
     if is_plain():
         say("".join(parts[::2]), err=err)
@@ -110,8 +109,8 @@ def say_styled(line: str = "", *, err: bool = False) -> None:
 
 
 def _folded(parts: list[str], *, err: bool) -> str:
-    """A line as the terminal has room for it; every other part is a code of ours. A screen reader needs no line ends,
-    and a program gets the line as it is."""
+    """Fold a line to the terminal's width; every other part is one of our codes. Screen readers and programs get the
+    line unfolded."""
     stream = sys.stderr if err else sys.stdout
     if is_plain() or stream is None or not stream.isatty() or any("\t" in part for part in parts):
         return "".join(parts)
@@ -119,26 +118,26 @@ def _folded(parts: list[str], *, err: bool) -> str:
 
 
 def note(text: str) -> None:
-    """Something to know beside the answer; the answer alone goes to stdout."""
+    """Print a note to stderr: stdout has only the answer."""
     say(f"note: {text}", err=True, dim=True)
 
 
 def hand_over(content: str | bytes) -> None:
-    """The content that was asked for, a piece of text or the whole in bytes: exact where a program reads it, made
-    visible on a terminal."""
+    """Print requested content, a piece of text or whole bytes: exact for a program, without control characters on a
+    terminal."""
     if sys.stdout.isatty():
         is_whole = isinstance(content, bytes)
         text = content.decode(errors="replace") if isinstance(content, bytes) else content
         click.echo(_drawn(visible(text)), nl=is_whole)
     elif isinstance(content, str):
-        click.echo(content, nl=False, color=True)  # else click would take colours out of it
+        click.echo(content, nl=False, color=True)  # else click would strip colours
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
 
 
 def write(output: str | None, content: str | bytes, *, is_private: bool = False) -> None:
-    """Writes the content to a file, or hands it over where none is named."""
+    """Write the content to a file, or print it if none is named."""
     if output is None:
         hand_over(content)
         return
@@ -152,7 +151,7 @@ def write(output: str | None, content: str | bytes, *, is_private: bool = False)
 
 
 def facts(rows: Iterable[tuple[str, str]], width: int = 12) -> None:
-    """Names at the left, values at the right."""
+    """Print names at the left, values at the right."""
     for name, value in rows:
         say(f"{name:<{width}}{value}")
 
@@ -168,14 +167,14 @@ def _console_class() -> type["Console"]:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
-    # rich has no setting for it, and would cut a long name anywhere
+    # rich would cut a long name anywhere, and has no setting for it
     cropped = vars(rich.text)["divide_line"]
     vars(rich.text)["divide_line"] = lambda text, width, fold=True: (
         fold_offsets(text, width) if fold else cropped(text, width, fold)
     )
 
     class VisibleConsole(Console):
-        """Makes texts visible when they are drawn: styles and cursor moves are no text, so they stay."""
+        """Removes control characters from texts when drawing; styles and cursor moves stay."""
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
             for segment in super().render(renderable, options):
@@ -190,29 +189,29 @@ def _console_class() -> type["Console"]:
 
 
 def visible(text: str) -> str:
-    """Without control characters: a document or a model must not be able to steer the terminal."""
+    """The text without control characters: a document or a model must not steer the terminal."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r", ""))
 
 
 def shortened(text: str, width: int) -> str:
-    """The text on one line, cut where it is wider than so many cells of a terminal."""
+    """The text on one line, cut to `width` terminal cells."""
     line = " ".join(visible(text).split())
     if 2 * len(line) <= width or width_of(line) <= width:
         return line
     if line.isascii():
         return line[: width - 1].rstrip() + "…"
-    from rich.cells import set_cell_size  # only for other signs than letters of English
+    from rich.cells import set_cell_size  # only for non-ASCII text
 
     return set_cell_size(line, width - 1).rstrip() + "…"
 
 
 def when(created: str) -> str:
-    """A stored time as the user's clock shows it."""
+    """A stored time in local time."""
     return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def literal(value: Any) -> str:
-    """As TOML writes it."""
+    """The value in TOML."""
     return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else f"{value}"
 
 
@@ -220,22 +219,22 @@ def literal(value: Any) -> str:
 
 # A number stays with its %.
 _WORD = re.compile(r"(?:(?<!\s)\s++)?(?>(?:(?<=\d) (?=%)|\S)+)\s*+")
-# A path or a model's name continues after these; a name in it that is too long itself after the others.
+# A path or a model's name may break after these; a part that is still too long, after the others.
 _PART = re.compile(r"[^/\\:=]*[/\\:=]+|[^/\\:=]+")
 _SMALLER_PART = re.compile(r"[^_\-]*[_\-]+|[^_\-]+")
-# "name   value": what follows continues below the value. Prose may have two spaces after a sentence.
+# "name   value": continuation lines align with the value. Prose may have two spaces after a sentence.
 _LABEL = re.compile(r"\s*\S+(?: \S+)*(?<![.!?,;]) {2,}(?=\S)")
-# A row of a tree, up to its text.
+# The prefix of a tree row.
 _BRANCH = re.compile(r"[│ ]*[├└]─ (?:[^\w\s] )?")
 _PADDING = re.compile(r"(?<=\S) {3,}(?=\S)")
-# A label may take so much of the width; values would be too narrow below a longer one.
+# Largest share of the width for a label: values need room.
 LABEL_SHARE = 0.4
-# A long name begins on a line that has so much room left.
+# A long name starts on the current line only if this share of it is free.
 ROOM_SHARE = 0.5
 
 
 def fold(parts: Sequence[str], width: int) -> str:
-    """A line in parts, of which every other one (the second, the fourth …) is a code that takes no room."""
+    """Fold a line given in parts; every second part is a code without width."""
     texts = list(parts)
     if width_of("".join(texts[::2])) <= width:
         return "".join(texts)
@@ -248,7 +247,7 @@ def fold(parts: Sequence[str], width: int) -> str:
 
 
 def fold_offsets(text: str, width: int, hang: int = 0) -> list[int]:
-    """Where a line is broken; every line but the first has `hang` less room."""
+    """The places to break a line; every line but the first has `hang` less room."""
     offsets: list[int] = []
     room, whole = width, width - hang
     for word in _WORD.finditer(text):
@@ -266,7 +265,7 @@ def fold_offsets(text: str, width: int, hang: int = 0) -> list[int]:
 
 
 def _pieces(word: re.Match[str], width: int) -> Iterator[tuple[int, str]]:
-    """The pieces of a long word, with their places: up to a sign, or as much as fits on a line."""
+    """The pieces of a long word with their places: up to a punctuation sign, or as much as fits on a line."""
     for part in _PART.finditer(word[0]):
         is_long = width_of(part[0].rstrip()) > width
         for smaller in _SMALLER_PART.finditer(part[0]) if is_long else ():
@@ -287,7 +286,7 @@ def _chopped(at: int, text: str, width: int) -> Iterator[tuple[int, str]]:
 
 
 def _label(text: str, width: int) -> int:
-    """The length of the label that a line begins with; 0 where it has none, or a long one."""
+    """The length of the label at the beginning of a line; 0 without one, or if it is too long."""
     found = _LABEL.match(text)
     return found.end() if found and width_of(found[0]) <= LABEL_SHARE * width else 0
 
@@ -301,8 +300,7 @@ def _hang(line: str, label: int, width: int) -> int:
 
 
 def _broken(parts: Sequence[str], line: str, offsets: Sequence[int], hang: int) -> Iterator[str]:
-    """The parts with line ends at these places of the line, which every other part is a part of. Blanks before a line
-    end are left out."""
+    """The parts with line ends at these places, counted in text parts only. Blanks before a line end are dropped."""
     begins = set(offsets)
     blanks = {at for offset in offsets for at in _blanks_before(line, offset)}
     at = 0
@@ -325,9 +323,9 @@ def _blanks_before(line: str, offset: int) -> Iterator[int]:
 
 
 def width_of(text: str) -> int:
-    """In cells of the terminal."""
+    """The width in terminal cells."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # only for other signs than letters of English
+    from rich.cells import cell_len  # only for non-ASCII text
 
     return cell_len(text)

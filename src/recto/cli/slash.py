@@ -1,6 +1,6 @@
-"""Slash commands: what can be typed in the chat besides messages, at a terminal and in a pipe.
+"""Slash commands of the chat, at a terminal and in a pipe.
 
-The table of actions names them. An action with a method is called with what is typed; all others have a function here.
+The table of actions names them. An action with a method is called with the argument; all others have a function here.
 """
 
 import re
@@ -50,11 +50,11 @@ from recto.transfer.report import EXPORT_FORMATS, ExportFormat
 
 ALL = "all"
 STRATEGY = "context.strategy"
-# Messages that `/search` finds, that `/history` lists, among which `/references` looks for documents; conversations.
+# Messages that `/search` finds, `/history` lists and `/references` looks through; conversations listed.
 FOUND, LISTED, LATEST, CONVERSATIONS = 8, 20, 200, 15
-# Sources that are available and listed without `all`, and facts that are found.
+# Available sources listed without `all`, and facts found.
 FOLD = 12
-# Characters of a title in the name of an exported file.
+# Most characters of a title in the name of an exported file.
 LONGEST_NAME = 60
 EXPORT_ENDINGS = {"markdown": ".md", "html": ".html", "json": ".jsonl"}
 NAMED: dict[str, SourceKind] = {"rules": "rule", "references": "reference", "tools": "tool"}
@@ -89,7 +89,7 @@ COMMANDS = {action.word: _made(action) for action in offered("slash")}
 
 
 def run(chat: ChatState, line: str) -> None:
-    """Runs a line that begins with a slash. Invalid for an unknown command."""
+    """Run a line that begins with a slash. Invalid for an unknown command."""
     name, _, typed = line[1:].partition(" ")
     known = _command(name)
     if own := OWN.get(name):
@@ -100,7 +100,7 @@ def run(chat: ChatState, line: str) -> None:
 
 
 def act(chat: ChatState, name: str, **given: Any) -> Any:
-    """Does an action of the table, about this conversation, and shows its result as its command would."""
+    """Run an action of the table on this conversation, and show its result like the command."""
     done = BY_NAME[name].perform(chat.desk, chat.talk, given)
     if isinstance(done.result, Compaction):
         chat.resized(done.result)
@@ -214,13 +214,13 @@ def _do_strategy(chat: ChatState, argument: str) -> None:
     if argument:
         chosen = None if argument == FOLLOWS_SETTINGS else argument
         chat.talk.use_strategy(chosen)
-        chat.strategy = chosen  # the option that the chat was started with would win over the conversation's choice
+        chat.strategy = chosen  # the chat's option would override the conversation's choice
     used = chat.talk.strategy_in_force(chat.strategy)
     chat.tell(strategy_in_words(chat.talk.strategy, used) + ("" if argument else "; /strategy NAME changes that"))
 
 
 def _do_set(chat: ChatState, argument: str) -> None:
-    """Lists the settings of the conversation, shows one, or keeps one."""
+    """List the conversation's settings, or show or set one."""
     key, _, value = argument.partition(" ")
     if not key:
         for name in chat.talk.chosen_settings:
@@ -279,7 +279,7 @@ def _do_cost(chat: ChatState, argument: str) -> None:
 
 
 def _do_references(chat: ChatState, argument: str) -> None:
-    """Lists references; below them the documents of the last turn, or of all turns."""
+    """List references, then the documents of the last turn or of all turns."""
     _sources(chat, "references", argument)
     if argument in ("", ALL):
         chat.console.print(Rule(style="dim") if chat.console.is_terminal else "")
@@ -287,7 +287,7 @@ def _do_references(chat: ChatState, argument: str) -> None:
 
 
 def _documents(chat: ChatState, argument: str) -> None:
-    """Lists the documents of the last turn that has any; with `all`, of every turn."""
+    """List the documents of the last turn that has any; with `all`, of every turn."""
     found = chat.talk.messages(limit=None if argument == ALL else LATEST)
     turns = [message for message in found if message.references]
     if not turns:
@@ -336,7 +336,7 @@ def _sources(chat: ChatState, command: str, argument: str) -> None:
 
 
 def _id(command: str, name: str) -> str:
-    """The id for a typed name, with or without quotes and kind: `/rules add rule:latin` works too."""
+    """The id for a typed name, with or without quotes and kind (`/rules add rule:latin`)."""
     typed, colon, rest = name.strip().partition(":")
     unquoted = rest.strip() if colon and typed.lower().lstrip("@") in PREFIXES[command] else name.strip()
     if len(unquoted) > 1 and unquoted[0] == unquoted[-1] == '"':
@@ -378,8 +378,7 @@ def _do_memory(chat: ChatState, argument: str) -> None:
 
 
 def _do_trust(chat: ChatState, argument: str) -> None:
-    """Lets a server of the project run, and accepts tools that have changed; without a name it lists servers that wait
-    for it."""
+    """Trust a server of the project and accept its changed tools; without a name list servers that need trust."""
     waiting = chat.untrusted()
     if not argument:
         lists.ServerList(waiting, chat.desk.servers.statuses()).draw(chat.console)
@@ -425,7 +424,7 @@ def _do_attach(chat: ChatState, argument: str) -> None:
 
 
 def _do_waiting(chat: ChatState, argument: str) -> None:
-    """Lists what waits; `drop` takes back the newest, or the one with a number."""
+    """List waiting messages; `drop` takes back the newest, or the one with a number."""
     verb, _, number = argument.partition(" ")
     found = chat.talk.waiting()
     if verb not in ("", "drop") or (number and not number.strip().isdecimal()):
@@ -552,7 +551,7 @@ def _do_switch(chat: ChatState, argument: str) -> None:
 
 
 def _do_delete(chat: ChatState, argument: str) -> None:
-    """Moves the conversation to the trash, and begins a new one."""
+    """Move the conversation to the trash, and begin a new one."""
     if argument:
         raise Invalid("/delete takes nothing: it is about this conversation; /switch goes to another one")
     act(chat, "conversations delete", conversation=_stored(chat))
@@ -561,7 +560,7 @@ def _do_delete(chat: ChatState, argument: str) -> None:
 
 
 def _do_export(chat: ChatState, argument: str) -> None:
-    """Writes the conversation to a file, by default as Markdown and named by its title."""
+    """Write the conversation to a file, by default as Markdown and named by its title."""
     first, _, rest = argument.partition(" ")
     format, named = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
     if named:
@@ -582,7 +581,7 @@ def _do_export(chat: ChatState, argument: str) -> None:
 
 
 def _format_of(named: str, file: Path) -> str:
-    """The format that a file's name asks for; Invalid if it may be meant as a format that does not exist."""
+    """The export format by file name; Invalid for what looks like an unknown format."""
     suffix = file.suffix.lower()
     is_known = suffix in (*options.SUFFIXES, ".json", ".jsonl") or file.is_dir()
     if not is_known and (suffix or (file.name == named and " " not in named)):
@@ -621,10 +620,10 @@ def _do_regenerate(chat: ChatState, argument: str) -> None:
 
 
 def _do_goal(chat: ChatState, argument: str) -> None:
-    """Works toward a goal; alone, shows the plan of the last one."""
+    """Work toward a goal; without an argument, show the plan of the last one."""
     run = chat.talk.last_run() if argument in ("", "stop") else None
     if argument == "stop":
-        # a run that is going on is stopped by `ChatState.take`: this command would come after it
+        # `ChatState.take` stops a current run: this command would run after it
         if run is None or run.status == "done":
             raise Invalid("no goal is being worked on")
         chat.tell(f"no run is going on; the last one is {run.status}: /goal continue goes on with it")
@@ -658,4 +657,4 @@ def _do_quit(chat: ChatState, argument: str) -> None:
 OWN: dict[str, Callable[[ChatState, str], None]] = {
     name.removeprefix("_do_"): each for name, each in [*globals().items()] if name.startswith("_do_")
 }
-"""Slash commands that do more than their action, or have none."""
+"""Slash commands with a function of their own."""

@@ -1,6 +1,6 @@
-"""`recto sources`: rules, references and tools of a conversation and its agent; MCP servers, which have the tools.
+"""`recto sources`: rules, references and tools of a conversation and its agent; MCP servers.
 
-Adding and removing sources and their modes are in the table of actions.
+Adding and removing sources and changing modes are in the table of actions.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ FindTalk = Callable[["Desk"], "Talk"]
 
 
 class OneKind(click.Choice[SourceKind]):
-    """A kind of sources, also by the short name that ids take."""
+    """A kind of source, by its name or the short form in ids."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> SourceKind:
         return super().convert("reference" if value == "ref" else value, param, ctx)

@@ -1,4 +1,4 @@
-"""`recto store`: the database that holds all conversations: checked, backed up, restored, copied, pruned."""
+"""`recto store`: check, back up, restore, copy and prune the database of all conversations."""
 
 import sys
 from pathlib import Path

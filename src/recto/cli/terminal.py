@@ -1,6 +1,6 @@
 """The terminal itself: keys, signals, the user's editor, file links, progress bars and text that is safe to show.
 
-Knows no conversation. `recto --help` imports this module, so nothing heavy is imported at its top.
+Knows no conversation. `recto --help` imports this module, so it imports nothing heavy.
 """
 
 import signal
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # How stdin fails when it is closed or not a terminal.
 UNUSABLE = (AttributeError, OSError, ValueError, termios.error)
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-# A second signal within this time is ignored, so that the first one can close everything.
+# A second signal within this time is ignored, so that the first can close everything.
 CLOSING_S = 10.0
 
 InterruptHandler = Callable[[int, FrameType | None], object]
@@ -35,8 +35,8 @@ Tell = Callable[[int, int], None]
 
 
 def revealed(text: str, but: str = "") -> str:
-    """The text with every unprintable character written as its number, except those in `but`. For text that a user has
-    to judge: nothing in it can be hidden."""
+    """The text with every unprintable character escaped, except those in `but`: nothing that a user has to judge may be
+    hidden."""
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() or sign in but else _number(sign) for sign in text)
@@ -52,7 +52,7 @@ def in_one_line(path: str) -> str:
 
 
 def to_file(shown: str, place: Path, *, is_terminal: bool | None = None) -> str:
-    """The text as a link that opens the file, or the text alone. `is_terminal` defaults to what stdout is."""
+    """The text as a link to the file, or the text alone. `is_terminal` defaults to stdout's."""
     if is_terminal is None:
         is_terminal = sys.stdout.isatty() and not show.is_plain()
     text = in_one_line(shown)
@@ -64,7 +64,7 @@ def to_file(shown: str, place: Path, *, is_terminal: bool | None = None) -> str:
 
 @contextmanager
 def echo(is_on: bool) -> Iterator[None]:
-    """Turns the echo of keys on or off. While it is off, pressed keys wait for the next prompt."""
+    """Turn the echo of keys on or off. While it is off, pressed keys wait for the next prompt."""
     try:
         place = sys.stdin.fileno()
         before = termios.tcgetattr(place)
@@ -81,7 +81,7 @@ def echo(is_on: bool) -> Iterator[None]:
 
 
 def forget_keys() -> None:
-    """Drops keys pressed before a question was shown: they do not answer it."""
+    """Drop keys pressed before a question was shown, so that they do not answer it."""
     with suppress(*UNUSABLE):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
@@ -90,8 +90,8 @@ def forget_keys() -> None:
 
 
 def end_in_order() -> None:
-    """Turns SIGTERM and SIGHUP into SystemExit in the main thread, so that MCP servers are stopped and messages are
-    stored. A signal that is already ignored, as under nohup, stays ignored."""
+    """Turn SIGTERM and SIGHUP into SystemExit in the main thread, so that MCP servers stop and messages are stored. A
+    signal that is already ignored, as under nohup, stays ignored."""
     began: list[float] = []
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -106,12 +106,12 @@ def end_in_order() -> None:
 
 
 def ignore_interrupt(number: int, frame: FrameType | None) -> None:
-    """Handles Ctrl-C by doing nothing. Unlike SIG_IGN, a child process does not inherit it."""
+    """Ignore Ctrl-C. Unlike SIG_IGN, child processes do not inherit this."""
 
 
 @contextmanager
 def on_interrupt(handler: InterruptHandler) -> Iterator[None]:
-    """Handles Ctrl-C with this function."""
+
     before = signal.signal(signal.SIGINT, handler)
     try:
         yield
@@ -123,7 +123,7 @@ def on_interrupt(handler: InterruptHandler) -> Iterator[None]:
 
 
 def edited(text: str) -> str | None:
-    """The text after the user edited it; None when it is unchanged. Invalid when the editor does not work."""
+    """Let the user edit the text; None if it is unchanged. Invalid if the editor fails."""
     from recto.base.text import clean  # only to edit
 
     with on_interrupt(ignore_interrupt):
@@ -139,13 +139,13 @@ def edited(text: str) -> str | None:
 # -- progress
 
 SUMMING = "summing up conversations"
-"""The label of the bar of reports that sum up conversations once."""
+"""The label of the bar while reports sum up conversations."""
 
 
 @contextmanager
 def bar(label: str) -> Iterator[Tell | None]:
-    """A progress bar on stderr; yields a function that takes how many are done, and of how many. The bar appears with
-    its first call. Yields None when stderr is not a terminal."""
+    """A progress bar on stderr; yields a function of the number done and the total. The bar appears at its first call.
+    Yields None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

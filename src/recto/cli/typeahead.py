@@ -1,6 +1,6 @@
-"""Typeahead: what is typed while a reply comes. A line grows below the reply; Enter hands it over.
+"""Typeahead: reads what is typed during a reply. A line grows below the reply; Enter hands it over.
 
-Knows no conversation. The reply is drawn by another thread, so nothing here writes to the terminal.
+Knows no conversation. Another thread draws the reply, so nothing here writes to the terminal.
 """
 
 import codecs
@@ -17,7 +17,7 @@ from typing import Any
 from recto.cli.terminal import UNUSABLE
 from recto.errors import RectoError
 
-# Keys that come as several characters: Alt-Enter, the arrow up, and all others, which do nothing here.
+# Keys that arrive as several characters: Alt-Enter, up arrow, and all others, which are ignored.
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O[A-Za-z]|[^\[O])")
 _NEW_LINE, _UP = ("\x1b\r", "\x1b\n"), ("\x1b[A", "\x1bOA")
 _ERASE, _ERASE_WORD, _ERASE_LINE = ("\x7f", "\b"), "\x17", "\x15"
@@ -32,11 +32,11 @@ class Typeahead:
         keep: Callable[[str], object],
         text: str = "",
     ) -> None:
-        """`take` gets each line that ends; `take_back` gives the last one again, for the arrow up; `keep` gets what is
-        left at the end. `text` was typed before."""
+        """`take` gets each finished line; `take_back` returns the last one, for up arrow; `keep` gets the rest at the
+        end. `text` was typed before."""
         self._take, self._take_back, self._keep = take, take_back, keep
         self.text = text
-        """What is typed and not handed over yet."""
+        """Typed text that was not handed over yet."""
         self._left = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._thread: threading.Thread | None = None
@@ -44,7 +44,7 @@ class Typeahead:
         self._wake: tuple[int, int] | None = None
 
     def start(self) -> None:
-        """Reads key by key from now on; Ctrl-C still is a signal. Does nothing without a keyboard."""
+        """Start reading key by key; Ctrl-C is still a signal. Does nothing without a keyboard."""
         try:
             keyboard = sys.stdin.fileno()
             self._before = termios.tcgetattr(keyboard)
@@ -57,7 +57,7 @@ class Typeahead:
         self._thread.start()
 
     def stop(self) -> None:
-        """The terminal is as it was before."""
+        """Restore the terminal."""
         if self._thread is None or self._wake is None or self._before is None:
             return
         os.write(self._wake[1], b".")
@@ -80,7 +80,7 @@ class Typeahead:
             self.feed(self._decoder.decode(keys))
 
     def feed(self, keys: str) -> None:
-        """Takes keys as they came. An end of line within them was pasted, and only the last one hands the line over."""
+        """Handle keys as they arrived. Line ends among them were pasted; only a final one hands the line over."""
         keys, self._left = self._left + keys, ""
         at = 0
         while at < len(keys):
@@ -122,5 +122,5 @@ class Typeahead:
         if text.strip():
             try:
                 self._take(text.strip())
-            except RectoError:  # it stays where the user sees it
+            except RectoError:  # keep it visible
                 self.text = text

@@ -1,4 +1,4 @@
-"""`recto vault`: a folder of notes: its catalogue and index, searches, links, the graph, and the use of documents."""
+"""`recto vault`: a folder of notes: catalogue and index, search, links, graph, and use of documents."""
 
 import os
 import sys
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from recto.vault.vault import ResolvedLink, Vault, VaultChanges
     from recto.vault.vault_search import Excerpt, FoundDocument, VaultIndexStatus
 
-# Of a longer list the first are named, and how many there are.
+# Longer lists are cut to this, with the number of the rest.
 MOST_NAMED, MOST_USED = 10, 20
-# That few vectors take seconds: they are made without asking. Fewer notes than MANY are indexed without a word.
+# Up to FEW vectors take seconds, and are made without asking. Fewer notes than MANY are indexed without a note.
 FEW, MANY = 500, 100
-# How long the first search of a small vault waits for its vectors.
+# Wait of the first search in a small vault for its vectors.
 FIRST_WAIT_S = 6.0
-# Looking for the document that may be meant takes a moment for each link.
+# Suggesting a document takes a moment for each link.
 MOST_SUGGESTED = 20
-# A context with that many characters on one side of its link was cut there.
+# A context with this many characters on one side of its link was cut there.
 NEARLY_ALL = 40
 MAKE_VECTORS = "`recto vault index --vectors` makes them"
 MAKE_VECTORS_ALL = "each search prepares some more of them, and `recto vault index --vectors` all"
@@ -37,7 +37,7 @@ NOT_INDEXED = "the notes are not indexed yet (the first search or `recto vault i
 GROUPINGS = ("document", "conversation", "month")
 BAR_WIDTH = 20
 LEFT_OUT = {"document": ("documents",), "conversation": ("conversations",), "month": ("last",)}
-"""Counts that say nothing about one document, one conversation, one month."""
+"""Counts that make no sense for one document, conversation or month."""
 GRAPH_FORMATS = ("html", "dot", "json")
 ENDINGS = {".html": "html", ".dot": "dot", ".gv": "dot", ".json": "json"}
 
@@ -169,7 +169,7 @@ def search(words: tuple[str, ...], documents: int, excerpts: int, flags: dict[st
 
 
 def _fill(reader: "VaultQueries") -> None:
-    """Brings the index up to date, says so if that takes a while, and waits a moment for vectors."""
+    """Update the index, with a note if that takes a while, and wait a moment for vectors."""
     options.read_notes(reader)
     left = reader.search.status.left
     lacking = f"the search index lacks {show.counted(left, 'note')}" if left > MANY else ""
@@ -405,7 +405,7 @@ def _tell_link(reader: "VaultQueries", found: "ResolvedLink", *, suggests: bool)
     else:
         target = to_file(found.path, reader.vault.root / found.path)
     show.say_styled(f"{where}  {click.style(written, bold=True)} → {target}")
-    # without the halves of words at its ends
+    # without partial words at its ends
     before, link, after = found.context.partition(found.link.wikilink)
     before = f"…{before.partition(' ')[2]}" if len(before) > NEARLY_ALL else before
     after = f"{after.rpartition(' ')[0]}…" if len(after) > NEARLY_ALL else after
@@ -472,7 +472,7 @@ def graph(
     if output == "-":
         show.hand_over(text)
     else:
-        # in the current folder, unless that is in the vault: nobody asked for a new file among the notes
+        # in the current folder, unless that is in the vault
         is_within = Path.cwd().resolve().is_relative_to(reader.vault.root)
         default = (reader.cache if is_within else Path()) / f"vault-graph.{kind}"
         file = Path(output).expanduser() if output else default
@@ -522,7 +522,7 @@ def _kind_of(output: str) -> str:
 
 
 def _check_output(output: str) -> None:
-    """A note that is named after `-o` by mistake must not be overwritten."""
+    """Refuse to overwrite a note that is named after `-o` by mistake."""
     from recto.vault.folder import is_note
 
     if is_note(output) or is_note(os.path.realpath(os.path.expanduser(output))):

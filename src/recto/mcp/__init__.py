@@ -1,4 +1,4 @@
-"""MCP servers: starts them, lists and calls their tools, stops them. Knows the values of `sources`, not the store."""
+"""MCP servers: start them, list and call their tools, stop them. Knows the values of `sources`, not the store."""
 
 import logging
 

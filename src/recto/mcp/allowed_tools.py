@@ -1,14 +1,14 @@
-"""What the user lets servers do: which servers of a project may start (Trust), and which definitions of which tools run
-without asking (AllowedTools), in files of the home.
+"""Permissions of servers: which servers of a project may start (Trust), and which tool definitions run without asking
+(AllowedTools), in files of the home.
 
-A setting or an option allows a tool by its name; AllowedTools says what the name stood for. The first time that an
-allowed tool is offered, its definition is accepted as it is. From then on only accepted definitions run without asking:
+A setting or an option allows a tool by its name; AllowedTools pins the name to a definition. The first time an allowed
+tool is offered, its definition is accepted. From then on only accepted definitions run without asking:
 
     settings allow `files`            read_file and write_file are accepted as the server describes them now
     write_file gets another schema    it is not accepted: the user is asked, and sees what changed
     the server gains delete_file      it was not there when the server was allowed: the user is asked
 
-A file for each server. It also keeps the definitions themselves, to show what changed.
+There is a file for each server. It also keeps the definitions themselves, to show what changed.
 """
 
 import hashlib
@@ -31,14 +31,14 @@ from recto.sources.tools import RemoteTool
 
 FORMAT = 1
 MOST_ACCEPTED = 8
-"""Accepted definitions of one tool that are kept: another project, or another release, may come back."""
+"""Most accepted definitions kept per tool: another project or release may return."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 Consent = Literal["", "tool", "server"]
 
 
 def file_stem(server: str) -> str:
-    """The name of a server as part of a file's."""
+    """The server's name as part of a file name."""
     return _UNSAFE.sub("_", server)
 
 
@@ -53,16 +53,16 @@ class Trust:
         self._file.trust({config.name: config.sha256}, project)
 
     def distrust(self, name: str, project: Path | None) -> None:
-        """Revokes the trust; does nothing where there was none."""
+        """Revoke the trust, if any."""
         self._file.distrust([name], project)
 
 
 class _Accepted(Struct, frozen=True):
     format: int = FORMAT
     is_whole: bool = False
-    """All tools that it had at some time were accepted together: those that it gains are not."""
+    """True if all its tools at some time were accepted together; later ones are not."""
     tools: Mapping[str, tuple[ToolDefinition, ...]] = field(default_factory=dict)
-    """By the tool's name, the oldest first."""
+    """Definitions by tool name, oldest first."""
 
     def change(self, definition: ToolDefinition) -> ToolChange | None:
         known = self.tools.get(definition.name, ())
@@ -78,7 +78,7 @@ class _Accepted(Struct, frozen=True):
         return replace(self, tools=tools)
 
     def unpinned(self, remotes: Sequence[RemoteTool], allowed: Collection[str]) -> list[ToolDefinition]:
-        """Tools that were never seen, and are allowed by name or with all tools of a server that was not seen."""
+        """New tools that are allowed by name, or with all tools of a new server."""
         return [
             each.definition
             for each in remotes
@@ -87,7 +87,7 @@ class _Accepted(Struct, frozen=True):
 
 
 def consent(remote: RemoteTool, allowed: Collection[str]) -> Consent:
-    """By which name settings or options (`allowed`: `server` or `server/tool`) let it run without asking."""
+    """The name by which settings or options (`allowed`: `server` or `server/tool`) let it run without asking."""
     server = remote.tool.server
     if (remote.approval == "allow" and remote.is_named) or f"{server}/{remote.tool.id.name}" in allowed:
         return "tool"
@@ -99,7 +99,7 @@ class AllowedTools:
         self._folder = home / ALLOWED_FOLDER
 
     def pin(self, offered: Sequence[RemoteTool], allowed: Collection[str]) -> list[str]:
-        """Accepts tools that are allowed and were not offered before. Returns notes: what has changed since."""
+        """Accept allowed tools at their first offer. Returns notes about changed ones."""
         notes = []
         for remotes in _by_server(each for each in offered if consent(each, allowed)):
             server, path = remotes[0].tool.server, self._path(remotes[0].definition)
@@ -120,18 +120,18 @@ class AllowedTools:
         return notes
 
     def change(self, definition: ToolDefinition) -> ToolChange | None:
-        """How a tool differs from what was accepted; None if it does not."""
+        """The difference of a tool from what was accepted, or None."""
         try:
             return _read(self._path(definition)).change(definition)
         except (OSError, msgspec.DecodeError):
             return ToolChange(None, definition)
 
     def has(self, server: str, reached: ServerIdentity) -> bool:
-        """Whether any tool of a server was ever accepted."""
+        """True if any tool of a server was ever accepted."""
         return self._path(ToolDefinition(server, "", reached=reached)).exists()
 
     def changes(self, offered: Sequence[RemoteTool]) -> tuple[ToolChange, ...]:
-        """Of tools that were accepted in another form, and of new ones of a server that was accepted as a whole."""
+        """The changes of accepted tools, and new tools of a server that was accepted as a whole."""
         try:
             return tuple(change for remotes in _by_server(offered) for change in self._changes(remotes))
         except (OSError, msgspec.DecodeError):
@@ -182,7 +182,7 @@ def _problem(path: Path, why: OSError | msgspec.DecodeError) -> str:
 
 
 def _read(path: Path) -> _Accepted:
-    """Raises OSError or DecodeError for a file that is there and cannot be read."""
+    """Read the file, if it exists. Raises OSError or DecodeError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:

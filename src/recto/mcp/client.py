@@ -41,7 +41,7 @@ MAX_PAGES = 200
 CLIENT_INFO = Implementation(name="recto", version="0.1.0")
 OCTET_STREAM = "application/octet-stream"
 
-# The SDK logs faults of servers, which Python would print on the terminal; Recto reports them itself.
+# The SDK logs servers' faults, which Python would print on the terminal; Recto reports them itself.
 for _name in ("mcp", "client"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
@@ -54,7 +54,7 @@ class ServerGone(Exception):
 async def open_session(
     target: ServerTarget, environment: Mapping[str, str], state: ConnectionState
 ) -> AsyncIterator[Client]:
-    """Opens a session that offers the server nothing: no sampling, no elicitation, no roots."""
+    """Open a session that offers the server nothing: no sampling, no elicitation, no roots."""
 
     async def listen() -> None:
         with suppress(MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError):
@@ -65,7 +65,7 @@ async def open_session(
     transport = filtered_transport(target, environment, state)
     async with Client(transport, client_info=CLIENT_INFO, cache=None) as client:
         tools, tasks = client.server_capabilities.tools, list[asyncio.Task[None]]()
-        # servers of protocol 2026 tell of changes of the tool list only to those who ask for it
+        # servers of protocol 2026 announce changes of the tool list only to subscribers
         if client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools and tools.list_changed:
             tasks.append(asyncio.create_task(listen()))
         try:
@@ -92,9 +92,9 @@ async def list_tools(client: Client, name: str) -> ToolList:
 
 
 async def call_tool(client: Client, state: ConnectionState, tool: str, arguments: Arguments) -> ToolOutput:
-    """Calls a tool. Raises ServerGone where the server ended; any other failure is a result that the model reads."""
+    """Call a tool. Raises ServerGone if the server ended; any other failure is a result that the model reads."""
     name = state.name
-    try:  # arguments that JSON cannot carry, such as lone surrogates, would end the connection and other calls with it
+    try:  # arguments that JSON cannot encode, such as lone surrogates, would end the connection and its other calls
         to_json(dict(arguments))
     except (ValueError, RecursionError):
         return ToolOutput(f"the call was not sent to the MCP server {name}: {INVALID_ARGUMENTS}", is_error=True)
@@ -117,12 +117,12 @@ async def call_tool(client: Client, state: ConnectionState, tool: str, arguments
 
 
 def is_disconnect(why: MCPError) -> bool:
-    """Recognised by the SDK's own messages, because servers use its error code for many things."""
+    """True for the SDK's own disconnect messages: servers use its error code for many things."""
     return why.error.message in ("Connection closed", "Session terminated")
 
 
 async def is_alive(client: Client, timeout_s: float) -> bool:
-    """Whether the server answers a ping; an error is an answer too."""
+    """True if the server answers a ping, even with an error."""
     try:
         async with asyncio.timeout(timeout_s):
             if client.protocol_version in MODERN_PROTOCOL_VERSIONS:

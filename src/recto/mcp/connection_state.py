@@ -1,5 +1,5 @@
-"""ConnectionState: what one connection has received, and which messages reach the session. StderrLog: what a server
-writes to stderr.
+"""ConnectionState: tracks what one connection received, and filters messages to the session. StderrLog: a server's
+stderr.
 """
 
 import asyncio
@@ -35,11 +35,12 @@ class StderrLog:
 
     @property
     def last_lines(self) -> str:
-        """The last three lines as one text; empty where there are none."""
+        """The last three lines as one text."""
         return " / ".join(self.lines[-3:])
 
     async def drain(self, stream: asyncio.StreamReader) -> None:
-        """Appends, because a second process may run a server of the same name. Keeps one rotated file."""
+        """Copy stderr to the log. Appends, because another process may run a server of the same name; keeps one rotated
+        file."""
         file, chunk = self._opened(), f"[{now()}: started by process {os.getpid()}]\n".encode()
         try:
             while chunk:
@@ -48,7 +49,7 @@ class StderrLog:
                     with suppress(OSError):
                         self._path.replace(self._path.with_suffix(".old.log"))
                     file = self._opened()
-                    await asyncio.sleep(PAUSE_S)  # a server that writes without end must not take the whole processor
+                    await asyncio.sleep(PAUSE_S)  # a server that never stops writing must not take the whole processor
                 with suppress(OSError):  # a full disk must not block the server
                     file.write(chunk)
                 chunk = await stream.read(65536)
@@ -77,7 +78,7 @@ def _clean_line(raw: bytes) -> str:
 RAW_TOOLS = "recto/tools"
 """The key in `_meta` under which a simplified list keeps the tools as the server sent them."""
 MAX_OPEN_REQUESTS = 100
-"""Requests of a server that may be unanswered at once; and different notices about one."""
+"""Most unanswered requests of a server, and most different notices about one."""
 TOOLS_CHANGED = "notifications/tools/list_changed"
 _PASSED_NOTIFICATIONS = {TOOLS_CHANGED, "notifications/cancelled", "notifications/subscriptions/acknowledged"}
 _REQUEST_TEXTS = {
@@ -93,9 +94,9 @@ class ConnectionState:
         self.closed = asyncio.Event()
         """Set once no more messages will come."""
         self.violation = ""
-        """How the server broke the protocol, where that ended the connection."""
+        """The protocol violation that ended the connection, if any."""
         self.http_error = ""
-        """The status of the last HTTP response, where it was an error."""
+        """The status of the last HTTP response, if it was an error."""
         self.pid: int | None = None
         self.exit_code: int | None = None
         self._on_tools_changed = on_tools_changed
@@ -120,7 +121,7 @@ class ConnectionState:
         self._skipped += 1
 
     async def throttle(self) -> None:
-        """Slows down a server that sends without end: other tasks get their turn, and its pipe fills up."""
+        """Slow down a server that never stops sending, so that other tasks run and its pipe fills up."""
         if self._skipped >= PAUSE_EVERY:
             self._skipped = 0
             await asyncio.sleep(PAUSE_S)
@@ -134,7 +135,7 @@ class ConnectionState:
         return False
 
     def on_request_received(self, id: int | str, method: str) -> None:
-        """A request of the server. The session refuses it; this adds one notice per method."""
+        """Note a request of the server, once per method. The session refuses it."""
         self._open_requests.add(id)
         if len(self._open_requests) > MAX_OPEN_REQUESTS:
             self.violation = f"it sent more than {MAX_OPEN_REQUESTS} requests without waiting for answers"
@@ -149,7 +150,7 @@ class ConnectionState:
             self._list_requests.add(id)
 
     def on_result(self, id: int | str, result: dict[str, Any]) -> dict[str, Any]:
-        """Returns the result in a form that the session accepts."""
+        """Return the result in a form that the session accepts."""
         requests = result.get("inputRequests")
         for request in requests.values() if isinstance(requests, dict) else ():
             self._note_refusal(request.get("method") if isinstance(request, dict) else None)
@@ -168,10 +169,10 @@ class ConnectionState:
 
 
 def _simplify(tools: list[Any]) -> list[dict[str, Any]]:
-    """Tools with only what the session needs: names, and the properties that it sends as headers.
+    """Reduce tools to what the session needs: names, and the properties that it sends as headers.
 
-    Output schemas are left out: a result that does not match is still the best there is, and the check would run
-    regular expressions of the server's choice.
+    Without output schemas: a result that does not match is still the best available, and the check would run the
+    server's regular expressions.
     """
     simplified: list[dict[str, Any]] = []
     for tool in tools:

@@ -1,6 +1,6 @@
-"""ServerConnection: one MCP server across restarts. Starts it when needed, calls it, watches it, stops it.
+"""ServerConnection: starts one MCP server when needed, calls it, watches it, restarts it, stops it.
 
-All of this runs in one event loop, which serves all servers; one task opens and closes each session.
+All servers share one event loop; one task opens and closes each session.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ class ServerStatus(Struct, frozen=True):
     name: str
     state: ServerState
     reason: str = ""
-    """Why it is not running, where that needs an explanation."""
+    """Why it is not running, if that needs an explanation."""
     tools: int = 0
     pid: int | None = None
 
 
 PING_TIMEOUT_S = 5.0
-"""How long a server may stay silent after a call was cancelled."""
+"""Longest silence of a server after a cancelled call."""
 FIRST_RETRY_S, MAX_RETRY_S = 1.0, 60.0
-"""The delay between two starts doubles each time. Callers wait for a delay up to the first one."""
+"""Delays between starts: each doubles. Callers wait for a delay up to the first one."""
 REFRESH_INTERVAL_S = 0.5
 REFRESH_TIMEOUT_S = 2.0
 
@@ -64,7 +64,7 @@ class ServerConnection:
         self.target, self._options = target, options
         self.tool_list = options.cache.read(options.cache_key) or ToolList()
         self.failure = ""
-        """Why the last start failed, until one succeeds; a sentence without its period."""
+        """Why the last start failed, until one succeeds; a sentence without its full stop."""
         self._server_state: ServerState = "stopped"
         self._reason = ""
         self._state: ConnectionState | None = None
@@ -92,7 +92,7 @@ class ServerConnection:
         await self._session()
 
     async def tools(self, *, fresh: bool = False) -> ToolList:
-        """The current tools, with notices for the user. Starts the server if it is not running."""
+        """The current tools, with notices for the user. Starts the server if needed."""
         was_running, self._used_at = self._server_state == "running", time.monotonic()
         session = await self._session()
         if fresh and was_running:
@@ -102,7 +102,7 @@ class ServerConnection:
         return replace(self.tool_list, notes=(*self._take_notices(), *self.tool_list.notes))
 
     async def refresh(self) -> None:
-        """Lists the tools again if the server is running. A failure shows at the next call."""
+        """List the tools again if the server is running. A failure shows at the next call."""
         if self._server_state == "running" and self._ready:
             try:
                 await self._list_tools(self._ready.result().client)
@@ -110,9 +110,9 @@ class ServerConnection:
                 log.exception("the MCP server %s did not list its tools", self.target.name)
 
     async def call(self, tool: ListedTool, arguments: Arguments, call: object, timeout_s: float) -> ToolOutput:
-        """Calls a tool, if the server lists it as it was approved. `call` identifies the call for `give_up()`.
+        """Call a tool, if the server lists it as it was approved. `call` identifies the call for `give_up()`.
 
-        The timeout begins when the call is sent: starting the server, or first stopping one that hangs, does not count.
+        The timeout begins when the call is sent, after starting the server or stopping a hanging one.
         """
         from recto.mcp.client import ServerGone, call_tool  # slow to load
 
@@ -130,7 +130,7 @@ class ServerConnection:
             self.give_up(call)
             raise
         except ServerGone:
-            # the task takes a moment to end, and then says why
+            # the task takes a moment to end and to give the reason
             session.state.closed.set()
             await asyncio.wait({session.task})
             reason = session.task.result()
@@ -142,7 +142,7 @@ class ServerConnection:
         return output
 
     def give_up(self, call: object) -> None:
-        """Abandons a call. A server that then stays silent hangs, unless it is busy with another call."""
+        """Abandon a call. A server that then stays silent hangs, unless it is busy with another call."""
         if call not in self._calls:
             return
         self._calls.discard(call)
@@ -169,7 +169,7 @@ class ServerConnection:
         if self._ready is None:
             self._start()
         assert self._ready
-        # several callers may wait for one start, and one that is cancelled must not cancel it for the others
+        # several callers may wait for one start: cancelling one must not cancel it for the others
         return await asyncio.shield(self._ready)
 
     def _start(self) -> None:
@@ -183,7 +183,7 @@ class ServerConnection:
         self._task = loop.create_task(self._run(self._ready))
 
     async def _run(self, ready: "asyncio.Future[_Session]") -> str:
-        """Runs one session to its end. Returns why it ended, as the predicate of a sentence about the server."""
+        """Run one session. Returns why it ended, as the predicate of a sentence about the server."""
         self._state = state = ConnectionState(self.target.name, StderrLog(self._options.log_path), self._on_change)
         timer = asyncio.get_running_loop().call_later(self._options.start_timeout_s, self._on_start_timeout, ready)
         error = ""
@@ -209,7 +209,7 @@ class ServerConnection:
         return reason
 
     def _on_start_timeout(self, ready: "asyncio.Future[_Session]") -> None:
-        """Tells the callers at once; the process may take a moment longer to end."""
+        """Fail the callers now; the process may take a moment longer to end."""
         if not ready.done():
             self._stop_reason = f"did not start within {self._options.start_timeout_s:g} s{_stderr_text(self._state)}"
             self._fail(ready, self._stop_reason)
@@ -238,7 +238,7 @@ class ServerConnection:
         self._server_state, self._reason, self.failure = "failed", reason, self._sentence(reason)
         self._options.cache.forget(self._options.cache_key)
         ready.set_exception(RectoError(self.failure))
-        ready.exception()  # marks it as retrieved: there may be no caller
+        ready.exception()  # mark it as retrieved: there may be no caller
 
     def _sentence(self, predicate: str) -> str:
         return f"the MCP server {self.target.name} {predicate}"
@@ -269,7 +269,7 @@ class ServerConnection:
             self._is_stale = False
             try:
                 await self._list_tools(client)
-            except Exception:  # the next change lists them again, and calls report what is wrong
+            except Exception:  # the next change lists them again, and calls report the problem
                 log.exception("the MCP server %s did not list its changed tools", self.target.name)
                 break
             if self._is_stale:
@@ -292,7 +292,7 @@ class ServerConnection:
 
 
 def _cancel_once(task: asyncio.Task[str]) -> None:
-    """A second cancellation would interrupt the task while it ends its process."""
+    """Cancel the task, but only once: a second cancellation would interrupt it while it ends its process."""
     if not task.cancelling():
         task.cancel()
 

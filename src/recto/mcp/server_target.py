@@ -1,4 +1,4 @@
-"""ServerTarget: how a server is reached, with the variables of its config filled in: a command to run, or a URL."""
+"""ServerTarget: the command or URL of a server, with the variables of its config filled in."""
 
 import hashlib
 import json
@@ -28,14 +28,14 @@ class ServerTarget(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Equal for configs that differ only in what the tools may do: one process serves both."""
+        """A key without tool permissions: configs that differ only in these share a process."""
         return json.dumps(asdict(self), sort_keys=True)
 
 
 def server_target(
     config: ServerConfig, project: Path | None, environment: Mapping[str, str], neutral_folder: Path
 ) -> ServerTarget:
-    """Fills in the variables of a config. `neutral_folder` is a folder of Recto. Raises Invalid in one sentence."""
+    """Fill in the variables of a config. `neutral_folder` is a folder of Recto. Raises Invalid."""
     if bool(config.command) == bool(config.url):
         has = "both a command and a url" if config.url else "neither a command nor a url"
         raise Invalid(f"the MCP server {config.name} has {has}: set one of them", name=config.name)
@@ -91,9 +91,9 @@ def server_target(
 
 
 def cache_key(config: ServerConfig, project: Path | None) -> str:
-    """Identifies a server in files by how it is reached, not by what its tools may do.
+    """A server's key in files, by how it is reached, not by what its tools may do.
 
-    A server that comes with a project, or runs in it, has a key of its own for each project.
+    A server that belongs to a project or runs in it has one key per project.
     """
     data = config.to_json()
     target = {name: data[name] for name in TARGET_FIELDS if name in data}

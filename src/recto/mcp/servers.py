@@ -1,6 +1,6 @@
-"""McpServers: the MCP servers of an agent: the tools they offer, their status, and calls to them.
+"""McpServers: the MCP servers of an agent: their tools, their status, and calls to them.
 
-Starts and imports nothing until a tool is called, or a tool list is needed that is not cached.
+Starts and imports nothing until a tool is called or an uncached tool list is needed.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from recto.sources.tools import Arguments, RemoteTool, ToolOutput
 CLOSE_TIMEOUT_S = 6.0
 UNUSED_AFTER_S = 60.0
 RECOVERY_S = 15.0
-"""Time before a call is sent, besides the start: to notice a server that hangs, and to stop it."""
+"""Time allowed before a call is sent, not counting the start: to notice and stop a hanging server."""
 REFRESH_WAIT_S = 3.0
 
 log = logging.getLogger(__name__)
@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 
 class ToolOffer(Struct, frozen=True):
     tools: tuple[RemoteTool, ...] = ()
-    """In the order of the configs, then of the server; without disabled and denied tools."""
+    """Tools in the order of the configs, then of the server; without disabled and denied ones."""
     notes: tuple[str, ...] = ()
-    """Sentences for the user. A lasting problem is repeated each time, an event is reported once."""
+    """Sentences for the user. A lasting problem is repeated, an event reported once."""
 
 
 class McpServers:
@@ -55,7 +55,7 @@ class McpServers:
         self._statuses: dict[str, ServerStatus] = {}
 
     async def offer(self, configs: Sequence[ServerConfig], project: Path | None, *, fresh: bool = False) -> ToolOffer:
-        """The tools of all servers. Servers that do not run are answered from the cache; `fresh` asks every server."""
+        """The tools of all servers, from the cache for those not running; `fresh` asks every server."""
         offers = await asyncio.gather(*(self._offer(config, project, fresh) for config in _distinct(configs)))
         names = [config.name for config in configs]
         notes = [note for offer in offers for note in offer.notes]
@@ -69,13 +69,13 @@ class McpServers:
         return ToolOffer(tuple(tools.values()), tuple(dict.fromkeys(notes)))
 
     def wake(self, configs: Sequence[ServerConfig], project: Path | None) -> None:
-        """Begins to start the servers without waiting. The next offer reports failures."""
+        """Start the servers without waiting. The next offer reports failures."""
         for config in _distinct(configs):
             with suppress(RectoError):
                 self._begin_start(self._connection(config, project))
 
     def known_tools(self, config: ServerConfig, project: Path | None) -> tuple[str, ...] | None:
-        """The names of a server's tools, if they are known without asking it."""
+        """The names of a server's tools, if known without asking it."""
         connection = self._connections.get(self._keys.get((config.name, project), ""))
         tool_list = connection.tool_list if connection else None
         if tool_list is None or not tool_list.tools:
@@ -83,18 +83,18 @@ class McpServers:
         return tuple(tool.name for tool in tool_list.tools) if tool_list else None
 
     def refresh(self) -> None:
-        """Asks running servers for their tools again and waits a moment. Starts none."""
+        """Ask running servers for their tools again and wait a moment. Starts none."""
         connections = list(self._connections.values())
         running = [connection for connection in connections if connection.status.state == "running"]
         wait([self._loop_thread.begin(connection.refresh()) for connection in running], REFRESH_WAIT_S)
 
     def statuses(self) -> list[ServerStatus]:
-        """The status of every server that was asked for, in that order."""
+        """The status of these servers, in order."""
         current = {connection.target.name: connection.status for connection in list(self._connections.values())}
         return [current.get(name, status) for name, status in list(self._statuses.items())]
 
     def close(self) -> None:
-        """Stops all servers within seconds, and kills those that do not end."""
+        """Stop all servers within seconds, killing those that do not end."""
         connections = [*self._connections.values(), *self._closing]
         pids = [pid for connection in connections if (pid := connection.status.pid)]
 
@@ -125,7 +125,7 @@ class McpServers:
         if tool_list is None:
             connection = self._connection(config, project, target)
             if connection.failure and not fresh:
-                # turns do not wait for a server that failed to start; it is tried again in the background
+                # turns do not wait for a server that failed to start; it is retried in the background
                 self._begin_start(connection)
                 return ToolOffer(notes=(f"{connection.failure}; its tools are missing",))
             try:
@@ -138,7 +138,7 @@ class McpServers:
                 note = f"the MCP server {config.name} did not list its tools ({error}): they are missing"
                 return ToolOffer(notes=(note,))
         reached = config.identity(project)
-        # without denied tools: a model would waste tokens on calls that never run
+        # no denied tools: a model would waste tokens on calls that never run
         remotes = (
             self._remote_tool(config, tool, project, reached)
             for tool in tool_list.tools
@@ -180,7 +180,7 @@ class McpServers:
         try:
             return await self._loop_thread.run(connection.call(tool, arguments, call, timeout_s))
         except asyncio.CancelledError:
-            # at once: the next call may arrive before this one has ended in the other thread
+            # now: the next call may arrive before this one has ended in the other thread
             self._loop_thread.soon(partial(connection.give_up, call))
             raise
 
@@ -211,7 +211,7 @@ class McpServers:
     def _connection(
         self, config: ServerConfig, project: Path | None, target: ServerTarget | None = None
     ) -> ServerConnection:
-        """Raises RectoError, in one sentence, where the server may not run."""
+        """The connection. Raises RectoError if the server may not run."""
         target = target or self._target(config, project)
         self._keys[config.name, project] = target.key
         self._close_unused()
@@ -225,7 +225,7 @@ class McpServers:
         return self._connections.setdefault(target.key, ServerConnection(target, options))
 
     def _close_unused(self) -> None:
-        """Stops servers that no config names, after a while: another agent may use the same one."""
+        """Stop servers that no config names, after a while: another agent may use the same one."""
         used = set(self._keys.values())
         for key, connection in list(self._connections.items()):
             if key not in used and connection.is_idle(UNUSED_AFTER_S):
@@ -242,5 +242,5 @@ class McpServers:
 
 
 def _distinct(configs: Sequence[ServerConfig]) -> list[ServerConfig]:
-    """The first config of each name, without the one that configures the built-in tools."""
+    """The first config of each name, except the one for the built-in tools."""
     return list({config.name: config for config in reversed(configs) if config.name != BUILT_IN_SERVER}.values())[::-1]

@@ -1,4 +1,4 @@
-"""ToolList: the checked tools of a server, the names under which a model calls them, and their cache in the home."""
+"""ToolList: the checked tools of a server, their names for models, and their cache in the home."""
 
 import hashlib
 import json
@@ -19,9 +19,9 @@ from recto.errors import Invalid
 MAX_DESCRIPTION_CHARS = 8_000
 MAX_SCHEMA_BYTES = 100_000
 MAX_SCHEMA_DEPTH = 100
-"""Real ones have ten levels; a reader that calls itself for each level must not run out of stack."""
+"""Deepest schema. Real ones have ten levels; a recursive reader must not run out of stack."""
 MAX_LISTED_TOOLS = 2_000
-"""More than any real server has; an endless list must end somewhere."""
+"""Most tools per server: more than any real one has."""
 MAX_CALL_NAME = 64
 _MAX_NAME_CHARS = 1_000
 _MAX_NOTES = 5
@@ -107,9 +107,9 @@ def _schema_problem(schema: dict[str, Any]) -> str:
 
 
 def tool_call_name(server: str, tool: str) -> str:
-    """`server__tool` where both are plain, else their readable characters and a hash.
+    """`server__tool` if both are plain, else their readable characters and a hash.
 
-    A plain name contains a double underscore exactly once, a name with a hash never does: so the two never collide.
+    A plain name contains exactly one double underscore, a name with a hash none, so they never collide.
     """
     plain = f"{server}__{tool}"
     if _is_plain(server) and _is_plain(tool) and len(plain) <= MAX_CALL_NAME:
@@ -142,7 +142,7 @@ class ToolListCache:
         self._folder = home / SERVERS_FOLDER
 
     def read(self, key: str) -> ToolList | None:
-        """None where nothing is cached, or it is older than a day."""
+        """The cached list; None if there is none, or it is older than a day."""
         with suppress(OSError, msgspec.MsgspecError, ValueError, RecursionError):
             cached = msgspec.json.decode((self._folder / f"{key}.json").read_bytes(), type=_CachedList)
             if 0 <= time.time() - cached.at < MAX_LIST_AGE_S:

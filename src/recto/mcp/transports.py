@@ -1,6 +1,6 @@
-"""The transports: how messages go to a server and come back, each seen by ConnectionState first.
+"""The transports between sessions and servers. ConnectionState sees every message first.
 
-Over stdin and stdout of a process, with limits that the SDK's own transport lacks, or to a URL over streamable HTTP.
+Over stdin and stdout of a process, with limits that the SDK's transport lacks, or to a URL over streamable HTTP.
 Imported only when a server is used, because the SDK is slow to load.
 """
 
@@ -41,10 +41,10 @@ Streams = tuple[Any, Any]
 log = logging.getLogger(__name__)
 CONNECT_TIMEOUT_S = 30.0
 MAX_MESSAGE_BYTES = 160_000_000
-"""The longest line: 50 MB of text twice, because many servers send it as text and as structured content, and what
-surrounds it. A line without an end stops the server at twice this size."""
+"""The longest line: 50 MB of text twice, because many servers send it as text and as structured content, plus the rest.
+A line without an end stops the server at twice this size."""
 END_BYTES = 4_096
-"""How many bytes at each end of a long line are searched for its id."""
+"""Bytes at each end of a long line that are searched for its id."""
 EXIT_TIMEOUT_S = 1.0
 """For each step of stopping a process: close stdin, terminate, kill."""
 OWN_ERROR = "recto"
@@ -67,7 +67,7 @@ async def filtered_transport(
 
 
 async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
-    """Cancels tasks, waits for them, and logs the errors of those that failed."""
+    """Cancel tasks, wait for them, and log their errors."""
     for task in tasks:
         task.cancel()
     for result in await asyncio.gather(*tasks, return_exceptions=True):
@@ -210,7 +210,7 @@ def error_message(id: int | str, text: str) -> SessionMessage:
 
 
 def error_for_long_line(line: LongLine, text: str) -> SessionMessage | None:
-    """An error in place of a result that is not read; None where its id cannot be found."""
+    """An error instead of a result that was not read; None if its id cannot be found."""
     match = _ID_FIRST.match(line.head)
     if match is None and _RESULT_FIRST.match(line.head):
         match = _ID_LAST.search(line.tail)
@@ -253,7 +253,7 @@ async def _stdio_transport(
 
 
 async def _start_process(target: ServerTarget, environment: Mapping[str, str]) -> Process:
-    """A start finishes even when it is cancelled: it takes milliseconds, and else the process would be lost."""
+    """Start the process. Finishes even if cancelled: it takes milliseconds, and the process would be lost otherwise."""
     inherited = {name: environment[name] for name in DEFAULT_INHERITED_ENV_VARS if name in environment}
     starting = asyncio.create_subprocess_exec(
         target.command,
@@ -264,7 +264,7 @@ async def _start_process(target: ServerTarget, environment: Mapping[str, str]) -
         limit=_CHUNK_BYTES,
         env=inherited | dict(target.env),
         cwd=target.cwd or None,
-        # its own process group: Ctrl-C does not reach it, and its children end with it
+        # a separate process group: Ctrl-C does not reach it, and its children end with it
         start_new_session=True,
     )
     task = asyncio.create_task(starting)
@@ -304,7 +304,7 @@ async def _read(
 
 
 async def _read_lines(stream: asyncio.StreamReader) -> AsyncIterator[bytearray | bytes | LongLine | None]:
-    """Yields each line; the two ends of one that is too long; None for one without an end, and then stops.
+    """Yield each line; only the two ends of a too long one; None, as the last item, for one without an end.
 
     Searches only new bytes for a newline.
     """
@@ -325,7 +325,7 @@ async def _read_lines(stream: asyncio.StreamReader) -> AsyncIterator[bytearray |
 
 
 def _parse(line: bytearray | bytes) -> SessionMessage | None:
-    """Lone surrogates, which JavaScript's strings may hold, are replaced. A response that stays invalid is an error."""
+    """Parse a line, replacing lone surrogates, which JavaScript strings may hold. An invalid response is an error."""
     with suppress(ValueError):
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     with suppress(ValueError, RecursionError):
@@ -359,13 +359,13 @@ async def _write(
                 stream.write(line + b"\n")
                 await stream.drain()
         except OSError:
-            received.close()  # the server no longer reads, so no answer will come either
+            received.close()  # a server that no longer reads will not answer either
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
 
 
 async def _stop(process: Process, messaging: list[asyncio.Task[None]], draining: asyncio.Task[None]) -> None:
-    """Stops the process and its children in the steps of the protocol: close stdin, terminate, kill."""
+    """Stop the process and its children in the steps of the protocol: close stdin, terminate, kill."""
     assert process.stdin
     assert process.stdout
     await cancel_tasks(*messaging)
@@ -385,13 +385,13 @@ async def _stop(process: Process, messaging: list[asyncio.Task[None]], draining:
 
 
 async def _discard(stream: asyncio.StreamReader) -> None:
-    """Reads what is left: a server that is still writing cannot end before."""
+    """Read the rest: a server that is still writing cannot end before."""
     while await stream.read(_CHUNK_BYTES):
         continue
 
 
 async def _exited(process: Process) -> bool:
-    """Polls, because `Process.wait` would also wait for children to close the pipes."""
+    """Wait for the exit by polling: `Process.wait` would also wait for children to close the pipes."""
     for _ in range(round(EXIT_TIMEOUT_S / 0.01)):
         if process.returncode is not None:
             return True

@@ -1,5 +1,5 @@
-"""KeyStore: keys of providers that the user stored: in the system's keyring where there is one, else in a file that
-only the user can read. Environment variables win over both.
+"""KeyStore: stored keys of providers: in the system's keyring if there is one, else in a file that only the user can
+read. Environment variables win over both.
 """
 
 import json
@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 
 KeyPlace = Literal["environment", "keyring", "file"]
 SERVICE = "recto"
-"""Under which the keyring has our keys, each by the name of its variable."""
+"""Our service name in the keyring; each key has the name of its variable."""
 ENDING = "_API_KEY"
-# Backends of the keyring package for systems that have none.
+# The keyring package's backends for systems without a keyring.
 NO_BACKENDS = ("keyring.backends.fail", "keyring.backends.null")
 READ: set[str] = set()
-"""The keys that this process has read: no log may show them."""
+"""The keys that this process has read, to redact them in logs."""
 
 
 class KeyStore:
@@ -31,7 +31,7 @@ class KeyStore:
         self._home, self._path = home, home / KEYS_FILE
 
     def places(self) -> dict[str, KeyPlace]:
-        """Where each stored key is, by the name of its variable. Reads no key from the keyring."""
+        """The place of each stored key, by variable. Reads no key from the keyring."""
         return {name: "keyring" if key is None else "file" for name, key in self._read().items()}
 
     def get(self, variable: str) -> str | None:
@@ -44,7 +44,7 @@ class KeyStore:
         return key
 
     def put(self, variable: str, key: str) -> KeyPlace:
-        """Stores a key in place of the one before, and says where. Raises Invalid for what no key can be."""
+        """Store a key, replacing an earlier one, and return its place. Raises Invalid for an impossible key."""
         key = key.strip()
         if not key or not (key.isascii() and key.isprintable()) or " " in key:
             raise Invalid("a key is one line of letters, digits and signs, without spaces; copy it again")
@@ -53,7 +53,7 @@ class KeyStore:
         return "keyring" if is_in_keyring else "file"
 
     def remove(self, variable: str) -> bool:
-        """False where no such key is stored."""
+        """Remove a key. False if it is not stored."""
         known = self._read()
         if variable not in known:
             return False
@@ -63,7 +63,7 @@ class KeyStore:
         return True
 
     def _read(self) -> dict[str, str | None]:
-        """Key by variable; None for one that is in the keyring."""
+        """Keys by variable; None for those in the keyring."""
         try:
             data: Any = json.loads(self._path.read_bytes())
         except FileNotFoundError:
@@ -85,7 +85,7 @@ class KeyStore:
 
 
 class KeyedEnvironment(Mapping[str, str]):
-    """The environment, with stored keys for variables that it does not set. Only the variables are listed."""
+    """The environment, with stored keys for variables that it does not set. Iteration lists only the variables."""
 
     def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
         self._store, self._environment = KeyStore(home), environment
@@ -94,7 +94,7 @@ class KeyedEnvironment(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         if not name.endswith(ENDING) or self._environment.get(name, "").strip():
             return self._environment[name]
-        if name not in self._keys:  # asked for once for every model of a list
+        if name not in self._keys:  # cached: a list asks once per model
             self._keys[name] = self._store.get(name)
         return self._keys[name] or self._environment[name]
 
@@ -106,13 +106,13 @@ class KeyedEnvironment(Mapping[str, str]):
 
 
 def _keyring() -> Any:
-    """The keyring package, where it is installed and has a backend; else None."""
+    """The keyring package, if it is installed and has a backend."""
     try:
         found = import_module("keyring")
         backend = found.get_keyring()
     except ImportError:
         return None
-    except Exception:  # a desktop that is only half there
+    except Exception:  # a half-configured desktop
         log.exception("the keyring cannot be opened")
         return None
     return None if type(backend).__module__.startswith(NO_BACKENDS) else found
@@ -120,7 +120,7 @@ def _keyring() -> Any:
 
 @contextmanager
 def _tolerated(problem: str) -> Iterator[None]:
-    """A keyring may be locked, refuse, or be gone: that is logged, and the file or the provider says the rest."""
+    """Log failures of the keyring, which may be locked, refuse, or be gone."""
     try:
         yield
     except Exception:
@@ -136,7 +136,7 @@ def _from_keyring(variable: str) -> str | None:
 
 
 def _to_keyring(variable: str, key: str) -> bool:
-    """Whether the keyring has it now; some take a key and keep nothing."""
+    """Store it in the keyring. False if it was not kept: some accept a key and drop it."""
     is_kept = False
     if keyring := _keyring():
         with _tolerated("the keyring takes no key"):

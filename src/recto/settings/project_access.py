@@ -1,6 +1,6 @@
-"""What a project may set, in its `.recto/config.toml` and in its agents, and which of that the user trusts.
+"""The settings that a project may make, in its `.recto/config.toml` and its agents, and the user's trust in them.
 
-A folder that was copied from somewhere must not choose who receives the user's words, nor what is read to a model.
+A copied folder must not choose who receives the user's words, nor what a model gets to read.
 """
 
 import os
@@ -13,7 +13,7 @@ from msgspec import Struct
 from recto.base.home_files import SETTINGS, TrustFile
 from recto.errors import Invalid
 
-# Every setting is in exactly one of these four; those of agents alone are at the end of each.
+# Every setting is in exactly one of these four; those only for agents are at the end of each.
 NEEDS_TRUST = {
     "model": "who receives your messages",
     "context.summary_model": "who receives your messages",
@@ -22,7 +22,7 @@ NEEDS_TRUST = {
     "system_prompt_file": "what a model can read",
     "serve.proxies": "whose word counts for the address of a client",
 }
-"""Settings that count once the user trusts their values -> what they decide."""
+"""Settings that need trust in their values -> what they decide."""
 ONLY_STRICTER = {
     "plain": True,
     "tools.enabled": False,
@@ -41,9 +41,9 @@ ONLY_STRICTER = {
     "context.use_user_memory": False,
     "store.backup": True,
 }
-"""Switches -> the one way that a project may turn them."""
+"""Switches -> the only value that a project may set."""
 CAPS = ("spend.conversation", "spend.day", "reply.max_characters", "tools.call_limit")
-"""Limits, of which 0 is none: a project may set one, and lower the user's."""
+"""Limits, where 0 means none: a project may set or lower one."""
 FREE = frozenset(
     (
         *("system_prompt", "embedded.window", "search.timeout_s", "references.enabled", "references.quotes"),
@@ -60,7 +60,7 @@ FREE = frozenset(
         "description",
     )
 )
-"""They shape replies and cost, as the project's rules do, and reach nothing outside of it."""
+"""Harmless settings: like the project's rules, they affect replies and cost, and reach nothing outside it."""
 PATHS = ("vault", "system_prompt_file")
 USER_FILE = "config.toml"
 LONGEST_SHOWN = 200
@@ -75,7 +75,7 @@ class ProjectSetting(Struct, frozen=True):
     value: Any
     file: str
     place: str = ""
-    """The real path that a path leads to."""
+    """The resolved path."""
     agent: str = ""
 
     @property
@@ -84,7 +84,7 @@ class ProjectSetting(Struct, frozen=True):
 
     @property
     def sha256(self) -> str:
-        """The hash that the user trusts: another value, or a link that leads elsewhere, has another one."""
+        """The hash that the user trusts: it changes with the value and the target of a link."""
         import hashlib  # three milliseconds, and most projects set nothing of the kind
         import json
 
@@ -92,7 +92,7 @@ class ProjectSetting(Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """Whether it needs trust: an empty value names nobody and nothing."""
+        """True if it needs trust: an empty value does not."""
         return self.key in NEEDS_TRUST and bool(self.value)
 
     @property
@@ -111,7 +111,7 @@ class ProjectAccess:
         return ProjectSetting(key, value, str(file), place, agent)
 
     def forbidden(self, setting: ProjectSetting, below: Any = None) -> str:
-        """Why the project may not set this at all; empty where it may. `below` is the value without the project."""
+        """Why the project may not set this at all, or empty. `below` is the value without the project."""
         key, value = setting.key, setting.value
         if not Path(os.path.realpath(setting.file)).is_relative_to(os.path.realpath(self._project)):
             return f"{setting.told} is ignored: the file itself is outside the project"
@@ -125,7 +125,7 @@ class ProjectAccess:
         return ""
 
     def refusal(self, setting: ProjectSetting, below: Any = None) -> str:
-        """Why this is not used now; empty where it is."""
+        """Why this is not in force, or empty."""
         problem = self.forbidden(setting, below)
         if problem or not setting.asks or setting.value == below or self.is_trusted(setting):
             return problem
@@ -136,8 +136,8 @@ class ProjectAccess:
         return self._trust.is_trusted(setting.name, setting.sha256, self._project)
 
     def accept(self, settings: Sequence[ProjectSetting]) -> None:
-        """Trusts values that the user has seen or written. Raises Invalid, and trusts none, where a project may not
-        set one of them."""
+        """Trust values that the user has seen or written. Raises Invalid, trusting none, if a project may not set one
+        of them."""
         if problem := next(filter(None, map(self.forbidden, settings)), ""):
             raise Invalid(problem)
         if hashes := {each.name: each.sha256 for each in settings if each.asks}:
@@ -147,7 +147,7 @@ class ProjectAccess:
         self._trust.distrust([each.name for each in settings], self._project)
 
     def _is_inside(self, setting: ProjectSetting) -> bool:
-        # `~` is a folder of this name to Python and the user's home to everybody else
+        # to Python `~` is a folder of this name, to everybody else the user's home
         return not setting.value.startswith("~") and Path(setting.place).is_relative_to(os.path.realpath(self._project))
 
 

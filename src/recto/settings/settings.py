@@ -1,4 +1,4 @@
-"""Settings: one frozen value from files, environment and flags; later ones win, and the origin of each is recorded.
+"""Settings: one frozen value from files, environment and flags, in increasing priority, with the origin of each.
 
 Plain dataclasses rather than a validation library: every command imports this, so the import must be fast.
 """
@@ -171,7 +171,7 @@ class Settings:
     spend: SpendSettings = SpendSettings()
     serve: ServeSettings = ServeSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Key -> origin of its value; keys that are not listed have their default."""
+    """Key -> origin of its value; missing keys have their default."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """Key -> why the project's value is not used."""
 
@@ -203,7 +203,7 @@ def _specs_of(group: Any, prefix: str) -> Iterator[Spec]:
 
 @cache
 def _by_name() -> dict[str, Spec]:
-    """Every setting by the names that it is accepted under."""
+    """Every setting by each of its names."""
     return {name: spec for spec in specs() for name in spec.names}
 
 
@@ -220,17 +220,17 @@ def _spec(key: str, where: str = "") -> Spec:
 
 
 def own_key(key: str, where: str = "") -> str:
-    """Our name of a setting that is given under ours or another. Raises Invalid for an unknown one."""
+    """Our name of a setting, given under ours or its second name. Raises Invalid for an unknown one."""
     return _spec(key, where).key
 
 
 def check(key: str, value: Any, where: str = "value") -> Any:
-    """The converted value. Raises Invalid when the key is unknown or the value is not allowed."""
+    """The converted value. Raises Invalid if the key is unknown or the value is not allowed."""
     return _spec(key, where).read(value, where)
 
 
 def conversation_key(key: str, where: str) -> str:
-    """The full name of a setting that a conversation can have; `context.` may be left out. Else raises Invalid."""
+    """The full name of a conversation's setting; `context.` may be left out. Raises Invalid for others."""
     known = _by_name()
     found = known.get(f"context.{key}") or known.get(key)
     full = found.key if found else key
@@ -241,12 +241,12 @@ def conversation_key(key: str, where: str) -> str:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The checked settings of one TOML file by dotted key; empty when the file does not exist."""
+    """The checked settings of one TOML file by dotted key; empty if the file does not exist."""
     return _read(toml_file.file_text(path), str(path))[0]
 
 
 def _read(text: str, where: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The settings of a TOML text by dotted key, each one checked; and what of them is not used."""
+    """The checked settings of a TOML text by dotted key; and notes about unused ones."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as why:
@@ -255,7 +255,7 @@ def _read(text: str, where: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The values by dotted key; a table that is not a group of settings stays whole."""
+    """The values by dotted key; tables that are not groups of settings stay whole."""
     groups = {name.rpartition(".")[0] for name in _by_name()}
     for name, value in data.items():
         if isinstance(value, dict) and prefix + name in groups:
@@ -272,7 +272,7 @@ def load(
 ) -> Settings:
     user = str(home / USER_FILE)
     below, notes = _read(toml_file.file_text(home / USER_FILE), user)
-    for key in PATHS:  # relative to the file's folder, not to where the command runs
+    for key in PATHS:  # relative to the file's folder, not the current one
         if below.get(key):
             below[key] = str(home / os.path.expanduser(below[key]))
     values, origins = dict(below), dict.fromkeys(below, user)
@@ -288,7 +288,7 @@ def load(
     for found, origin in asked:
         values |= found
         origins |= dict.fromkeys(found, origin)
-    # a variable or an option says it anyway
+    # a variable or an option overrides it anyway
     notes |= {key: why for key, why in refused.items() if origins.get(key, user) == user}
     return replace(changed(Settings(), values, origins), notes=notes | doubled)
 
@@ -303,7 +303,7 @@ def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
 def _asked(
     environment: Mapping[str, str], flags: Mapping[str, Any]
 ) -> tuple[list[tuple[dict[str, Any], str]], dict[str, str]]:
-    """The values of variables and options, each with its origin, and what of them is not used."""
+    """The values of variables and options, each with its origin, and notes about unused ones."""
     found: list[tuple[dict[str, Any], str]] = []
     notes: dict[str, str] = {}
     for spec in specs():
@@ -322,7 +322,7 @@ def _with(group: Any, names: list[str], value: Any) -> Any:
 
 
 def changed(settings: Settings, values: Mapping[str, Any], origin: str | Mapping[str, str]) -> Settings:
-    """The settings with these values changed and checked; `origin` is one for all values, or one per key."""
+    """The settings with these values changed and checked; `origin` is for all values, or per key."""
     values = {own_key(key): value for key, value in values.items()}
     origins = dict.fromkeys(values, origin) if isinstance(origin, str) else {key: origin[key] for key in values}
     for key, value in values.items():
@@ -331,7 +331,7 @@ def changed(settings: Settings, values: Mapping[str, Any], origin: str | Mapping
 
 
 def _check_together(settings: Settings) -> Settings:
-    """Checks settings that depend on each other. Where only one of two was set, the default of the other adapts."""
+    """Check settings that depend on each other. If only one of two was set, the default of the other adapts."""
     context, own = settings.context, settings.origins
     recent, reserved, shares = context.recent_messages_to_keep, context.reserved_response_tokens, context.budgets
     adapted: dict[str, Any] = {}
@@ -374,11 +374,11 @@ class SettingChange(Struct, frozen=True):
 
 
 def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None) -> SettingChange:
-    """Writes a setting, checked alone and with the rest of its file: into the user's file, or the project's."""
+    """Write a setting, checked alone and with the rest of its file, into the user's file or the project's."""
     typed, key = check(key, value, "config set"), own_key(key)
     path = project_file(project) if project else home / USER_FILE
     if key in PATHS and typed and not typed.startswith("~"):
-        # a typed path is meant from the current folder; a file means it from where it belongs, or from anywhere
+        # a typed path is relative to the current folder, one in a file to the file's place
         place = Path(typed).absolute()
         typed = os.path.relpath(place, project) if project and place.is_relative_to(project) else str(place)
     text = toml_file.with_value(_without(_spec(key).names[1:], path)[0], path, key.split("."), typed)
@@ -393,7 +393,7 @@ def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None
 
 
 def unset_setting(key: str, *, home: Path, project: Path | None = None) -> bool:
-    """Removes a setting, under any of its names, from the file of the user or project; returns whether it was there."""
+    """Remove a setting, under any of its names, from the user's or project's file. Returns True if it was set."""
     key = own_key(key, "config unset")
     path = project_file(project) if project else home / USER_FILE
     text, was_there = _without(_spec(key).names, path)
@@ -404,7 +404,7 @@ def unset_setting(key: str, *, home: Path, project: Path | None = None) -> bool:
 
 
 def _without(names: Sequence[str], path: Path) -> tuple[str, bool]:
-    """The text of a file without these settings, and whether one of them was in it."""
+    """The text of a file without these settings, and whether it had one of them."""
     before = text = toml_file.file_text(path)
     for name in names:
         left = toml_file.without(text, path, name.split("."))

@@ -1,8 +1,7 @@
-"""Spec: what one setting may be, and how its value is read. Knows no setting itself, but the names that settings have:
+"""Spec: the type and limits of one setting, and reading its value. Knows no settings, but their other names: second
+names, which are accepted everywhere and shown under ours; and names in other programs, which only lead to ours.
 
-second names, which are accepted wherever a setting is and shown under ours; and what other programs call settings,
-which only leads to ours. A name that means different things to different programs is none: `top_k` is mostly about
-sampling, `max_retries` does not count the first attempt.
+Ambiguous names are left out: `top_k` is mostly about sampling, `max_retries` does not count the first attempt.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,7 +29,7 @@ class Spec:
     high: float | None
     among: tuple[str, ...]
     also: str = ""
-    """Another name that it is accepted under."""
+    """Its second name."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,7 +45,7 @@ class Spec:
         return kind if self.low is None else f"{kind} from {self.low:,} to {self.high:,}"
 
     def read(self, value: Any, where: str) -> Any:
-        """Converts a value, also from text, to this setting's type. Raises Invalid, naming what is allowed."""
+        """Convert a value or text to this setting's type. Raises Invalid with the allowed values."""
         try:
             typed = self._typed(value)
         except (KeyError, TypeError, ValueError):
@@ -95,7 +94,7 @@ ACCEPTED = {
     "context.budgets.tools": "tool_budget_ratio",
     "context.budgets.messages": "message_budget_ratio",
 }
-"""Our key -> the other name."""
+"""Our key -> the second name."""
 _ELSEWHERE = {
     "model": ("model_name", "default_model"),
     "vault": ("vault_path",),
@@ -124,18 +123,18 @@ _ELSEWHERE = {
     "spend.conversation": ("max_cost",),
 }
 HINTS = {name: key for key, names in _ELSEWHERE.items() for name in names}
-"""What other programs call a setting, in any group -> our key."""
+"""Name of a setting in other programs, in any group -> our key."""
 
 
 def hint(name: str) -> str:
-    """Our name of a setting that other programs call so; empty where none does."""
+    """Our key for another program's name, or empty."""
     return HINTS.get(name) or HINTS.get(name.rpartition(".")[2], "")
 
 
 def under_own_keys(
     values: Iterable[tuple[str, Any]], spec_of: Callable[[str, str], Spec], where: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The values by our keys, checked, and what is not used of those that are given under two names."""
+    """The checked values by our keys, and notes about those given under two names."""
     found: dict[str, Any] = {}
     names: dict[str, str] = {}
     notes: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Strategies as values: what happens when the window is full, and how much of the archive recall may bring back.
+"""Strategies as values: what happens when the window is full, and how much recall may bring back.
 
-The settings, the planner and recall read these fields; nothing compares a strategy by its name. A new strategy is one
-more value in STRATEGIES, or a plugin's.
+The settings, the planner and recall read these fields; nothing compares a strategy's name. A new strategy is one more
+value in STRATEGIES, or a plugin's.
 """
 
 from msgspec import Struct
@@ -11,26 +11,26 @@ from recto.plugins import find_plugin, is_plugin
 
 
 class PriorityBand(Struct, frozen=True):
-    """Covered messages of these priorities are still sent, within a share of the message budget."""
+    """Covered messages of these priorities that are still sent, within a share of the message budget."""
 
     name: str
     min_priority: int
     max_priority: int
     share: float
-    """What the band may take; what it leaves unused flows to the next one. 0: only that."""
+    """The band's share; what it leaves unused goes to the next band. 0: only the unused rest."""
 
 
 class RecallPolicy(Struct, frozen=True):
-    """How many archived messages may come back with a message. Every recalled token is paid for in each turn."""
+    """Limits of recall. Every recalled token is paid for in each turn."""
 
     max_tokens: int = 0
-    """The most, however large the window is; 0 turns recall off."""
+    """The most in any window; 0 turns recall off."""
     reminder_tokens: int = 0
-    """The most for a message that asks for nothing."""
+    """The most for a message that asks nothing."""
     takes_free_room: bool = False
-    """All free room may be used, not only `context.recall_ratio` of it."""
+    """Use all free room, not only `context.recall_ratio` of it."""
     is_unconditional: bool = False
-    """Also for a message that speaks only of what the window holds."""
+    """Recall even for a message about what the window holds."""
 
 
 class Strategy(Struct, frozen=True):
@@ -38,15 +38,15 @@ class Strategy(Struct, frozen=True):
     summarizes: bool
     """A compaction writes a summary of what it covers."""
     extends_tail: bool = True
-    """Besides the latest messages, as many older ones stay as fit below low water."""
+    """In addition to the latest messages, keep as many older ones as fit below low water."""
     bands: tuple[PriorityBand, ...] = ()
-    """Which covered messages are still sent, the most important band first."""
+    """The bands of covered messages that are still sent, most important first."""
     spare_share: float = 0.0
-    """Of the message budget, kept free of bands."""
+    """Share of the message budget kept free of bands."""
     memory_share: float = 0.0
-    """Of the message budget, reported for memory and recall, which come with each message."""
+    """Share of the message budget reported for memory and recall, which come with each message."""
     latest_share: float = 1.0
-    """Of the message budget, what the latest messages may take: never what critical ones need."""
+    """Share of the message budget for the latest messages, never at the expense of critical ones."""
     recall: RecallPolicy = RecallPolicy()
 
 
@@ -70,7 +70,7 @@ HYBRID = Strategy(
 
 
 class Strategies(dict[str, Strategy]):
-    """Ours by name. Those of plugins are known by name too, and loaded when they are asked for."""
+    """The strategies by name. Plugins' are loaded when they are used."""
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and is_plugin("strategy", name))
@@ -88,7 +88,7 @@ STRATEGIES = Strategies({each.name: each for each in (DISCARD, SUMMARIZE, HYBRID
 
 
 class StrategyNames(tuple[str, ...]):
-    """The names of ours; a setting may also be the name of a plugin's."""
+    """The names of our strategies; a setting may also name a plugin's."""
 
     def __contains__(self, name: object) -> bool:
         return name in STRATEGIES

@@ -1,4 +1,4 @@
-"""Advice: what the use of a source over many replies suggests: another include mode, or a better description."""
+"""Advice from the use of a source over many replies: another include mode, or a better description."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from recto.sources.source import Include, Mode, SourceId
 
 Sign = Literal["called", "quoted", "paraphrased", ""]
 SIGNS: tuple[Sign, ...] = get_args(Sign)
-"""The strongest first. Empty means that the reply was checked and shows no use."""
+"""Strongest first. Empty: the reply was checked and shows no use."""
 
 
 class SourceStats(Struct, frozen=True):
@@ -20,15 +20,15 @@ class SourceStats(Struct, frozen=True):
     id: SourceId
     agent: str
     mode: Mode
-    """How it was included the last time."""
+    """The mode of its last inclusion."""
     replies: int
     """Replies whose window included it."""
     always: int = 0
     manual: int = 0
     by_agent: int = 0
-    """These three are the replies by how it was included."""
+    """Replies by mode, in these three fields."""
     tokens: int = 0
-    """Over all requests, including those of tool rounds."""
+    """Summed over all requests, including tool rounds."""
     looked: int = 0
     """Replies that were checked for signs of use."""
     called: int = 0
@@ -36,7 +36,7 @@ class SourceStats(Struct, frozen=True):
     paraphrased: int = 0
     conversations: int = 0
     added: int = 0
-    """Conversations to which it was added by hand."""
+    """Conversations to which the user added it."""
     last_in: str = ""
     last_used: str = ""
 
@@ -46,21 +46,22 @@ class SourceStats(Struct, frozen=True):
 
 
 class AgentTotals(Struct, frozen=True):
-    """Totals of an agent, to compare the numbers of a source with."""
+    """An agent's totals, to compare a source with."""
 
     agent: str
     replies: int
     conversations: int
 
 
-# With fewer replies there is no advice at all.
+# No advice below this many replies.
 MIN_REPLIES = 10
-# This many replies without a sign of use are no coincidence; of rules, most of which leave no words in a reply, more.
+# Without a sign of use in this many replies a source counts as unused; rules need more, since few leave words in a
+# reply.
 MIN_UNUSED_REPLIES, MIN_UNUSED_RULE_REPLIES = 20, 50
 # Used in at most this share of replies counts as unused.
 MAX_UNUSED_SHARE = 0.02
 STEADY_SHARE = 0.8
-# Of the conversations to which it is added, and of the replies that use it.
+# Shares of the conversations to which it is added, and of the replies that use it.
 HABIT_SHARE = 0.5
 MIN_HABIT_CONVERSATIONS = 5
 
@@ -69,7 +70,7 @@ class Advice(Struct, frozen=True):
     id: SourceId
     agent: str
     because: str
-    """The finding and what to do about it, as one sentence."""
+    """The finding and the remedy, as one sentence."""
     mode: Include
 
     def command(self, *, with_agent: bool) -> str:
@@ -80,9 +81,9 @@ class Advice(Struct, frozen=True):
 def advise(
     stats: Sequence[SourceStats], totals: Sequence[AgentTotals], text_of: Callable[[SourceStats], str] = lambda stat: ""
 ) -> list[Advice]:
-    """Advice for each source that needs it, the one with the most tokens first.
+    """Advice for each source that needs it, most tokens first.
 
-    `text_of` returns the text of a rule, as far as it is known.
+    `text_of` returns the text of a rule, if known.
     """
     by_agent = {total.agent: total for total in totals}
     found = []
@@ -96,7 +97,7 @@ def advise(
 
 
 def forbids(text: str) -> bool:
-    """Whether a rule forbids something: a reply that follows such a rule shows no sign of it."""
+    """True if a rule forbids something: a reply that follows it shows no sign of that."""
     return word_class("negations").is_in(words_in(text), text)
 
 

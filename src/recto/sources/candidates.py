@@ -1,5 +1,5 @@
-"""Candidates: the sources that may be chosen for a message, split into chunks; and the score of each chunk, by its
-words and by its meaning. In memory; nothing is stored on disk.
+"""Candidates: the sources that may be chosen for a message, split into chunks; and the score of each chunk by words
+and by meaning. Kept in memory only.
 
 A tool is one chunk, from its name, description and parameters; a text has one chunk for its name and one for each
 section.
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.float64]
 
-# This many parameters of a tool are read, and so deep: schemas may be endless.
+# Most parameters of a tool that are read, and their depth: schemas may be endless.
 MAX_PARAMETERS, MAX_SCHEMA_DEPTH = 40, 3
 # A text up to this length is one chunk; one with headings covers several topics sooner.
 MAX_SINGLE_CHUNK, MAX_SINGLE_CHUNK_WITH_HEADINGS = MAX_PASSAGE_CHARS + MIN_PASSAGE_CHARS, 400
-# A section up to this length is sent whole; of a longer one, what fits best.
+# A section up to this length is sent whole, a longer one in part.
 MAX_PART_CHARS = 4000
 OMISSION = "\n\n…\n\n"
 TYPICAL_CHUNK_WORDS = 30
-# Added to the number of chunks: among three sources no word is common or rare.
+# Added to the number of chunks: among three sources no word is really common or rare.
 SMOOTHING_CHUNKS = 100
 # The weight of one rare word: a message with less has no topic that a source could share.
 MIN_QUERY_WEIGHT = 0.8
-# Words of any request: they count, but little.
+# Words of any request: they count little.
 COMMON_STEMS = frozenset(map(stem_word, COMMON_WORDS))
 COMMON_WEIGHT = 0.25
-# Unused sources are dropped from the cache when there are this many more than candidates.
+# Unused sources are dropped from the cache once it holds this many more than the candidates.
 MAX_UNUSED_SOURCES = 1000
-# Choosing and filtering use different candidates, so those of the last few messages stay.
+# Choosing and filtering use different candidates, so several are kept.
 MAX_CACHED_CANDIDATES = 4
 _MAX_QUOTE_CHARS = 60
 _MIN_SHOWN_SIMILARITY = 0.2
@@ -62,12 +62,12 @@ _WORD_BOUNDARIES = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z]
 
 class SourceChunk(Struct, frozen=True):
     texts: tuple[str, ...]
-    """The texts to embed; the chunk's vector is their mean."""
+    """The texts to embed; the chunk's vector is the mean."""
     name: frozenset[str]
     stems: frozenset[str]
     """The stems of all its words, including the name."""
     part: str | None = None
-    """The section, verbatim with its heading, of a source with several."""
+    """The section, verbatim with its heading, if the source has several."""
 
 
 def source_chunks(source: Source) -> tuple[SourceChunk, ...]:
@@ -75,7 +75,7 @@ def source_chunks(source: Source) -> tuple[SourceChunk, ...]:
 
 
 def split_identifier(name: str) -> str:
-    """Splits a name into words: `getUserInfo`, `get_user-info` and `get.user.info` are "get user info"."""
+    """Split a name into words: `getUserInfo`, `get_user-info` and `get.user.info` are "get user info"."""
     return " ".join(filter(None, _WORD_BOUNDARIES.split(name))).lower()
 
 
@@ -90,7 +90,7 @@ def _tool_chunk(tool: Tool) -> SourceChunk:
     parameters = [
         f"{split_identifier(name)} {about}" for name, about in islice(_parameters(tool.schema), MAX_PARAMETERS)
     ]
-    # people who do not know the name describe what the tool does: its first sentence alone counts as much
+    # a user who does not know the name describes the tool: its first sentence alone counts as much
     texts = (f"{server} {own_name}: {description}"[:MAX_PASSAGE_CHARS], *split_sentences(description)[:1])
     all_words = " ".join([server, own_name, description, *parameters])
     return SourceChunk(texts, text_stems(own_name), text_stems(all_words))
@@ -148,13 +148,13 @@ class ChunkMatch(Struct):
 
     weight: float = 0.0
     name: float = 0.0
-    """How many words of its source's name the question contains."""
+    """The number of words of its source's name in the question."""
     words: list[str] = field(default_factory=list)
 
 
 @lru_cache(maxsize=1024)  # earlier messages are compared with every new one
 def question_stems(question: str) -> Mapping[str, str]:
-    """The words of a question: each stem with its word."""
+    """The stems of a question's words, each with its word."""
     stems = question_words(question).stems
     pairs = (pair.split("/") for pair in tables("common_words.toml")["abbreviations"]["en"])
     used = ((short, long) for short, long in pairs if stem_word(short) in stems)
@@ -169,7 +169,7 @@ def name_weight(name: frozenset[str]) -> float:
 
 
 QueryMatches = tuple[Mapping[int, ChunkMatch], float]
-"""The matches of a query by the position of a chunk, and the weight of all its words."""
+"""A query's matches by chunk position, and the weight of all its words."""
 
 
 # -- weights
@@ -177,9 +177,9 @@ QueryMatches = tuple[Mapping[int, ChunkMatch], float]
 
 class WordOverlap(Struct, frozen=True):
     share: float
-    """How much of the query the chunk contains."""
+    """The share of the query that the chunk contains."""
     name: float
-    """How much of its source's name the query contains."""
+    """The share of its source's name that the query contains."""
     density: float
     """The weight of the shared words, relative to the length of the chunk."""
 
@@ -196,7 +196,7 @@ class RelevanceWeights(Struct, frozen=True):
         return self.share * words.share + self.name * words.name + self.density * words.density
 
     def score(self, evidence: float) -> float:
-        """From 0, for no evidence, to 1."""
+        """The score, from 0 for no evidence to 1."""
         return round(1 - math.exp(-((evidence / self.scale) ** self.shape)), 4)
 
     def scores(self, evidence: "Rows") -> "Rows":
@@ -230,7 +230,7 @@ class ChunkedSource(Struct, frozen=True):
 
 
 class Candidates:
-    """Sources by their chunks, in the order of the sources' ids. A chunk is known by its position."""
+    """Sources with their chunks, ordered by source id. A chunk is identified by its position."""
 
     def __init__(self, entries: Sequence[ChunkedSource]) -> None:
         self.chunks = [(entry.source, chunk) for entry in entries for chunk in entry.chunks]
@@ -266,16 +266,16 @@ class Candidates:
         return matches, total
 
     def best_weight(self, sentence: str) -> float:
-        """The weight of the best match for a sentence: how much it is about these sources."""
+        """The weight of a sentence's best match: how much it is about these sources."""
         return max((match.weight for match in self.match(sentence)[0].values()), default=0.0)
 
 
 class CandidateCache:
-    """Recent candidates, so that each source is split only once."""
+    """A cache of recent candidates, so that each source is split only once."""
 
     def __init__(self) -> None:
         self._entries: dict[SourceId, ChunkedSource] = {}
-        # by object identity: hashing five hundred texts for every message would take longer than choosing
+        # by object identity: hashing five hundred texts per message would take longer than choosing
         self._candidates: OrderedDict[tuple[int, ...], Candidates] = OrderedDict()
 
     def get(self, sources: Sequence[Source]) -> Candidates:
@@ -297,7 +297,7 @@ class CandidateCache:
         if known is None or known.source != source:
             chunks = source_chunks(source)
             known = ChunkedSource(source, chunks, tuple(HashedTexts.of(chunk.texts) for chunk in chunks))
-        elif known.source is not source:  # its candidates are known by this object, and keep it
+        elif known.source is not source:  # its candidates are identified by this object, and keep it alive
             known = replace(known, source=source)
         self._entries[source.id] = known
         return known
@@ -309,7 +309,7 @@ class CandidateCache:
 class ChunkScore(Struct, frozen=True):
     source: Source
     part: str | None
-    """The section that fits best, of a source with several."""
+    """The best matching section, if the source has several."""
     score: float
     query: str
     similarity: float | None = None
@@ -333,12 +333,12 @@ class ChunkScores:
     def __init__(self, candidates: Candidates, queries: Sequence[str], matches: Sequence[QueryMatches]) -> None:
         self._candidates, self._queries, self._matches = candidates, queries, matches
         self.scores: dict[int, float] = {}
-        """Of the chunks that have anything in common with the message."""
+        """Scores of the chunks that have anything in common with the message."""
         self._best_query: dict[int, int] = {}
         self._similarity: dict[int, float] = {}
 
     def ranked(self, limit: int | None = None) -> list[int]:
-        """The best first; of equals, the one whose source comes first."""
+        """Best first; ties in source order."""
         positions = sorted(self.scores)
         if limit is None:
             return sorted(positions, key=self.scores.__getitem__, reverse=True)
@@ -352,7 +352,7 @@ class ChunkScores:
         source, chunk = chunks[position]
         match = self._matches[query][0].get(position)
         part = chunk.part
-        if part is None:  # it fits by its name: the best section, the first one of equals
+        if part is None:  # it matches by name: take the best section, the first among equals
             parts = [each for each in self._candidates.by_source[source.id] if chunks[each][1].part]
             best = max(parts, key=lambda each: (self.scores.get(each, 0.0), -each), default=position)
             part = chunks[best][1].part
@@ -370,7 +370,7 @@ class ChunkScores:
         self.scores |= {position: KEYWORD_WEIGHTS.score(evidence) for position, evidence in best.items()}
 
     def score_by_words_and_meaning(self, cosines: "Row") -> None:
-        """`cosines` has a row for each text and a column for each query. Chunks without vectors go by words."""
+        """`cosines` has a row for each text and a column for each query. Chunks without vectors use words only."""
         import numpy as np  # takes a tenth of a second
 
         candidates = self._candidates

@@ -1,6 +1,6 @@
-"""Chooser: which sources a message needs, by words and by meaning, each with a score and a reason.
+"""Chooser: chooses sources for a message by words and by meaning, each with a score and a reason.
 
-Knows sources and messages as values; knows nothing of sessions, windows or models.
+Knows sources and messages as values; knows no sessions, windows or models.
 """
 
 import threading
@@ -28,11 +28,11 @@ from recto.sources.source import Source, SourceId
 if TYPE_CHECKING:
     from recto.search.vector_table import Row
 
-# Lower scores are not worth a line in a record.
+# Lower scores are not recorded.
 MIN_RECORDED_SCORE = 0.02
-# From here on two messages are similar, by cosine or by shared words.
+# Messages are similar from here on, by cosine or by shared words.
 MIN_SIMILARITY, MIN_WORD_OVERLAP = 0.6, 0.5
-# How much one earlier use raises a score, and all of them at most.
+# The bonus of one earlier use, and of all of them at most.
 BOOST_PER_USE, MAX_BOOST = 0.06, 0.15
 # Earlier questions are compared up to this length.
 MAX_PAST_CHARS = 600
@@ -40,9 +40,9 @@ MAX_PAST_CHARS = 600
 
 class ChoiceLimits(Struct, frozen=True):
     top_k: int = 20
-    """How many chunks compete."""
+    """The number of chunks that compete."""
     top_n: int = 5
-    """How many sources are chosen at most, besides those that reach `include_score`."""
+    """Most sources chosen, not counting those that reach `include_score`."""
     include_score: float = 0.7
     min_score: float = 0.4
 
@@ -62,23 +62,23 @@ class ScoredSource(Struct, frozen=True):
     score: float
     because: str
     part: str | None = None
-    """The section that fits best, verbatim with its heading; None where the source is one chunk."""
+    """The best matching section, verbatim with its heading; None if the source is one chunk."""
 
 
 class SourceChoice(Struct, frozen=True):
     chosen: tuple[ScoredSource, ...] = ()
     rejected: tuple[ScoredSource, ...] = ()
-    """Sources that came close; `because` says why they were not chosen."""
+    """Sources that came close, with the reason in `because`."""
     note: str = ""
 
 
 Learned = Mapping[SourceId, tuple[float, int]]
-"""The sources that similar turns used: how much that raises their scores, and how often it was."""
+"""The sources that similar turns used: the bonus to their scores, and the number of uses."""
 
 
 class Chooser:
     def __init__(self, path: Path, embedder: Callable[[], Embedder | None], *, timeout_s: float) -> None:
-        """`path` is a file for vectors, which can be deleted at any time."""
+        """`path` is the file of vectors, which can be deleted at any time."""
         self.vectors = TextVectors(path, embedder, timeout_s=timeout_s)
         self._candidates = CandidateCache()
         self._calibration: Calibration | None = None
@@ -92,9 +92,9 @@ class Chooser:
         limits: ChoiceLimits = DEFAULT_LIMITS,
         past: Sequence[PastTurn] = (),
     ) -> SourceChoice:
-        """Chooses among sources. Where there are no vectors it goes by words, and `note` says so; it never raises."""
+        """Choose among sources. Never raises: without vectors it uses words only, and `note` says so."""
         chunks, learned, note = self._score(message, candidates, past)
-        # the best chunk of each source among the top k, and of each source that similar turns used
+        # the best chunk of each source in the top k or used by similar turns
         best: dict[SourceId, int] = {}
         for rank, position in enumerate(chunks.ranked(None if learned else limits.top_k)):
             id = chunks.source(position).id
@@ -106,7 +106,7 @@ class Chooser:
         return replace(_apply_limits(scored, limits), note=note)
 
     def scores(self, message: str, sources: Sequence[Source]) -> tuple[dict[SourceId, float], str]:
-        """The score of every source, 0 for those with nothing in common; and a note."""
+        """The score of every source, 0 without anything in common; and a note."""
         chunks, _, note = self._score(message, sources, ())
         found = {source.id: 0.0 for source in sources}
         for position, score in chunks.scores.items():
@@ -127,7 +127,7 @@ class Chooser:
             return chunks, {}, ""
         questions = HashedTexts.of(turn.question[:MAX_PAST_CHARS] for turn in past)
         near = self.vectors.compare(sentences, candidates.texts, questions)
-        # while some texts have vectors and others have none, words alone compare them fairly
+        # while some texts have no vectors, only words compare them fairly
         if near.cosines is None or near.missing:
             chunks.score_by_words()
         else:
@@ -137,7 +137,7 @@ class Chooser:
         return chunks, learned, self._note(near, len(candidates.texts))
 
     def _calibrate(self, cosines: "Row") -> "Row":
-        """Converts cosines to the scale of MiniLM, on which the weights were fitted."""
+        """Convert cosines to MiniLM's scale, on which the weights were fitted."""
         if self.vectors.name in (LOCAL, MINILM):
             return cosines
         if self._calibration is None:
@@ -173,7 +173,7 @@ def _boosted(chunk: ChunkScore, learned: tuple[float, int] | None) -> ScoredSour
 
 
 def _apply_limits(scored: Sequence[ScoredSource], limits: ChoiceLimits) -> SourceChoice:
-    """`scored` has the best first."""
+    """`scored` is sorted, best first."""
     chosen, rejected = list[ScoredSource](), list[ScoredSource]()
     for rank, each in enumerate(scored):
         if each.score >= limits.include_score or (rank < limits.top_n and each.score >= limits.min_score):
@@ -192,7 +192,7 @@ def _apply_limits(scored: Sequence[ScoredSource], limits: ChoiceLimits) -> Sourc
 
 
 def _learn(message: str, past: Sequence[PastTurn], similarities: Sequence[float] | None) -> Learned:
-    """It never lowers a score."""
+    """Raise scores by the use in similar turns, and lower none."""
     if not past:
         return {}
     stems = question_stems(message)
@@ -206,8 +206,8 @@ def _learn(message: str, past: Sequence[PastTurn], similarities: Sequence[float]
 
 
 def _likeness(stems: Mapping[str, str], question: str, similarity: float | None) -> float:
-    """How similar two messages are, from 0 to 1."""
-    if similarity is not None and similarity == similarity:  # NaN stands for a vector that is not ready yet
+    """The similarity of two messages, from 0 to 1."""
+    if similarity is not None and similarity == similarity:  # NaN: the vector is not ready yet
         scaled = (similarity - MIN_SIMILARITY) / (1 - MIN_SIMILARITY)
         return scaled * 0.5 + 0.5 if similarity >= MIN_SIMILARITY else 0.0
     other = question_stems(question)

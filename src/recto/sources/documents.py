@@ -1,7 +1,7 @@
-"""What a message names: documents by [[link]] or @path, which are found, read and fenced, so that a model can tell them
-from the chat; rules and references by `@rule:name` or `@ref:name`. The text of the message stays as typed.
+"""Mentions in a message: documents by [[link]] or @path, which are found, read and fenced, so that a model can
+distinguish them from the chat; rules and references by `@rule:name` or `@ref:name`. The message's text stays as typed.
 
-Attachments: files that a user gives with a message, as blocks: images, PDFs, and everything that is text.
+Attachments: files that a user sends with a message, as blocks: images, PDFs, and any text.
 """
 
 import base64
@@ -34,14 +34,14 @@ class NamedDocument(Struct, frozen=True):
     document: Document | None
     problem: str | None = None
     path: str | None = None
-    """None where no document has that name."""
+    """None if no document has that name."""
     part: str | None = None
-    """The text of the section or block that is named; None for the whole document."""
+    """The text of the named section or block; None for the whole document."""
     root: Path | None = None
     lacking: str = ""
-    """That the document has no such section or block."""
+    """Set if the document has no such section or block."""
     refused: str = ""
-    """Why the file is not read, although it may be there."""
+    """Why the file, which may exist, was not read."""
 
     @property
     def text(self) -> str:
@@ -60,19 +60,19 @@ class ImportRoots(Struct, frozen=True):
         return [folder for folder in (self.project, self.vault) if folder]
 
     def base(self, place: Path) -> Path:
-        """The folder that a file's path is shown relative to: the vault before the project, so that a file has one
-        name however it is written. A path outside of both is absolute."""
+        """The folder for showing a file's path: the vault before the project, so that a file has one name however it
+        was mentioned. A path outside both is absolute."""
         real = [folder.resolve() for folder in (self.vault, self.project) if folder]
         return next((folder for folder in real if place.is_relative_to(folder)), Path(place.anchor))
 
 
 def may_name_documents(text: str) -> bool:
-    """False where no link and no path can be in it, as in most messages; quick."""
+    """A quick check: False if it cannot contain a link or path, like most messages."""
     return "@" in text or "[" in text
 
 
 def resolve_documents(text: str, vault: Vault | None, roots: ImportRoots = ImportRoots()) -> list[NamedDocument]:  # noqa: B008  frozen
-    """The named documents and parts, each once, in order of appearance. Broken names have a `problem`."""
+    """The named documents and parts, each once, in order of appearance. Unreadable ones have a `problem`."""
     names: list[Link | Import] = [*find_links(text)] if vault else []
     if roots.folders or roots.outside:
         names += find_imports(text, exists_under(roots.folders, roots.outside))
@@ -80,7 +80,7 @@ def resolve_documents(text: str, vault: Vault | None, roots: ImportRoots = Impor
     for name in sorted(names, key=lambda name: name.start):
         named = _resolve_link(vault, name) if isinstance(name, Link) and vault else _resolve_import(name, roots)
         key = (named.path or named.wikilink, named.part)
-        if named.lacking:  # it stands for the whole document only where nothing else of it was named before
+        if named.lacking:  # it means the whole document only if no part of it was named before
             key = next((known for known in found if known[0] == named.path), key)
             named = replace(named, problem=f"{named.lacking}{'' if key[1] else WHOLE_INSTEAD}")
         first = found.setdefault(key, named)
@@ -118,7 +118,7 @@ def _resolve_import(name: Link | Import, roots: ImportRoots) -> NamedDocument:
     try:
         place = resolve_import(name, roots.folders, roots.outside)
         base = roots.base(place)
-        # files of the project alone are read also where they are hidden
+        # only the project's hidden files are read
         vault = roots.vault.resolve() if roots.vault else None
         inside = place.relative_to(vault).as_posix() if vault and place.is_relative_to(vault) else ""
         if vault and inside and (refused := Folder(vault).refusal(inside)):
@@ -136,14 +136,14 @@ def _resolve_import(name: Link | Import, roots: ImportRoots) -> NamedDocument:
 
 
 def fenced_document(path: str, text: str) -> str:
-    """Fences a document. A text that contains an end of the fence gets one with a hash, which it cannot contain."""
+    """Fence a document. If its text contains the end of the fence, the fence gets a hash, which it cannot contain."""
     mark = f" {hashlib.sha256(text.encode()).hexdigest()[:8]}" if "END DOCUMENT" in text else ""
     return f"BEGIN DOCUMENT {path}{mark}\n{text.strip()}\nEND DOCUMENT {path}{mark}"
 
 
 # -- attachments
 
-# Providers refuse more; a larger file is a document to search, not to attach.
+# Providers refuse larger files.
 LARGEST = 20_000_000
 PDF = "application/pdf"
 _IMAGES = {
@@ -155,7 +155,7 @@ _IMAGES = {
 
 
 def read_attachment(path: str | Path) -> Image | File:
-    """The file as a block, told by its first bytes. NotFound or Invalid says why there is none."""
+    """Read the file as a block, typed by its first bytes. Raises NotFound or Invalid with the reason."""
     try:
         place = Path(path).expanduser()
         if not stat.S_ISREG(place.stat().st_mode):  # a pipe would block, and a device has no end
@@ -169,7 +169,7 @@ def read_attachment(path: str | Path) -> Image | File:
         raise NotFound(f"there is no file {place} to attach", path=str(place)) from why
     except OSError as why:
         raise Invalid(f"{str(place)[:200]} cannot be read: {why.strerror}", path=str(place)) from why
-    except (ValueError, RuntimeError) as why:  # NUL, half a character, the home of nobody
+    except (ValueError, RuntimeError) as why:  # NUL, a lone surrogate, an unknown user's home
         raise Invalid(f"{str(path)[:200]!r} is not the path of a file", path=str(path)) from why
 
 
@@ -189,7 +189,7 @@ def attachment(name: str, data: bytes) -> Image | File:
 
 
 def image_type(data: bytes) -> str:
-    """By the first bytes; empty for what is no image."""
+    """The media type by the first bytes; empty for anything but an image."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _IMAGES.items() if data.startswith(start)), "")
@@ -201,9 +201,9 @@ def image_type(data: bytes) -> str:
 _MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):(?:"([^"\n]{1,200})"|([^\s"`<>|@]{1,200}))', re.IGNORECASE)
 _TRAILING = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
 _GENITIVE = ("'s", "’s")
-# This many unknown names get a sentence each: looking for similar names takes time.
+# Most unknown names reported: finding similar names takes time.
 MAX_PROBLEMS = 10
-# This much of the line after a name may belong to it.
+# Most characters of the rest of the line that may belong to a name.
 _MAX_REST_CHARS = 200
 
 NamedSource = Rule | Reference
@@ -212,9 +212,9 @@ NamedSource = Rule | Reference
 class Mention(Struct, frozen=True):
     kind: SourceKind
     names: tuple[str, ...]
-    """Possible names, the longest first: punctuation at the end may belong to the name or to the sentence."""
+    """Possible names, longest first: final punctuation may belong to the name or to the sentence."""
     rest: str = ""
-    """The rest of the line, where the name has no quotes: it may be part of the name."""
+    """The rest of the line after an unquoted name, which may continue it."""
 
 
 def find_mentions(text: str) -> list[Mention]:
@@ -230,7 +230,7 @@ def find_mentions(text: str) -> list[Mention]:
 
 
 def without_mentions(text: str) -> str:
-    """The message without mentions: a mentioned name must not influence which other sources are chosen."""
+    """The message without mentions, which must not influence the choice of other sources."""
     return _MENTION.sub(" ", text) if "@" in text else text
 
 
@@ -246,7 +246,7 @@ def _possible_names(written: str) -> Iterator[str]:
 
 
 def mentioned_sources(text: str, sources: Iterable[NamedSource]) -> tuple[list[NamedSource], list[str]]:
-    """The enabled sources that a text mentions, each once; and a sentence for each unknown or disabled one, up to a
+    """The enabled sources mentioned in a text, each once; and a sentence for each unknown or disabled one, up to a
     limit."""
     known = {(source.kind, source.name.casefold()): source for source in sources}
     found: dict[tuple[SourceKind, str], NamedSource] = {}
@@ -269,7 +269,7 @@ def _unknown_text(mention: Mention, known: Mapping[tuple[SourceKind, str], Named
     names = {key: source.name for (kind, key), source in known.items() if kind == mention.kind}
     named = mention.names[-1]
     problem = f"there is no {mention.kind} {named}"
-    # the longest name of several words with which the line continues
+    # the longest name of several words that the line continues with
     line = f"{mention.names[0]}{mention.rest}".casefold()
     whole = [key for key in names if " " in key and line.startswith(key) and not line[len(key) :][:1].isalnum()]
     if whole:

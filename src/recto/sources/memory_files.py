@@ -1,8 +1,8 @@
-"""MemoryFile: instructions in a file that is read at every turn: the user's, the agent's, the project's.
+"""MemoryFile: a file of instructions that is read at every turn: the user's, the agent's, the project's.
 
 A project's files are found from its folder upwards to the root of its repository. A file may import others with
-`@path`. Nothing is read outside of the place that a file belongs to, and nothing that another user of the machine could
-have put there. A problem is a sentence; the other files are used.
+`@path`. Nothing is read outside a file's own place, and nothing that another user of the machine could have put there.
+A problem becomes a sentence; the other files are used.
 """
 
 import hashlib
@@ -25,18 +25,18 @@ from recto.vault.document import Document
 from recto.vault.links import mask_code
 
 PROJECT_NAMES = ("RECTO.md", "AGENTS.md", "CLAUDE.md")
-"""The first that a folder has is read."""
+"""The first one found in a folder is read."""
 OWN_NAME = "memory.md"
 """In the user's home, and in the folder of an agent."""
 MAX_DEPTH = 5
-"""How far imports are followed from file to file."""
+"""Most levels of imports followed."""
 MAX_FILES = 50
 _IMPORT = re.compile(
     r"(?<![\w@/.`\\])@(?:(?P<path>(?:~|\.{1,2})?/?[\w.-](?:[\w./-]|\\ )*?\.\w{1,8}|(?:~|\.{1,2})?/(?:[\w./-]|\\ )+)"
-    # a name with spaces is in quotation marks, or has a backslash before each
+    # spaces in a name need quotation marks or backslashes
     r"(?=[.,;:!?)\]'\"]*(?:\s|$))|(?P<mark>[\"'])(?P<quoted>[^\"'\n\0]{1,200})(?P=mark))"
 )
-# What else has an @ and a dot, such as a decorator, is meant as an import only if there is such a file.
+# Anything else with an @ and a dot, such as a decorator, is an import only if the file exists.
 _TEXT_SUFFIXES = (".md", ".mdc", ".markdown", ".txt", ".rst")
 _NEVER = (".git", ".ssh", ".gnupg")
 
@@ -47,10 +47,10 @@ class MemoryFile(Struct, frozen=True):
     scope: MemoryScope
     path: str
     name: str
-    """As people know it: relative to the place that it belongs to."""
+    """The display path, relative to its place."""
     text: str
     imported_by: str = ""
-    """The name of the file that asks for it."""
+    """The name of the importing file."""
 
     @property
     def because(self) -> str:
@@ -59,7 +59,7 @@ class MemoryFile(Struct, frozen=True):
 
     @property
     def sections(self) -> tuple[tuple[str, str], ...]:
-        """Its parts by heading, each with its own text alone, for files that are too long to be sent whole."""
+        """The sections, each with only its own text, for files that are too long to be sent whole."""
         sections = Document(self.path, self.text).parsed.sections
         ends = [*(section.start for section in sections[1:]), len(self.text)]
         parts = [(each, self.text[each.start : end].strip()) for each, end in zip(sections, ends, strict=False)]
@@ -69,33 +69,33 @@ class MemoryFile(Struct, frozen=True):
 class FoundMemory(Struct, frozen=True):
     files: tuple[MemoryFile, ...] = ()
     notes: tuple[str, ...] = ()
-    """Why a file was not read, one sentence each."""
+    """The reason for each unread file, as a sentence."""
 
     def __add__(self, other: "FoundMemory") -> "FoundMemory":
         return FoundMemory((*self.files, *other.files), (*self.notes, *other.notes))
 
 
 NO_MEMORY = FoundMemory()
-# How many projects' notes are known to have been shown.
+# Most projects whose shown notes are remembered.
 MOST_TOLD = 200
 
 
 def untold_notes(home: Path, project: Path, files: Sequence[MemoryFile], notes: Sequence[str]) -> Sequence[str]:
-    """Notes that were not shown yet for these files as they are now; they count as shown from now on."""
-    if not os.path.isdir(project):  # that it is gone concerns each of its conversations
+    """Return notes that were not shown yet for this state of the files, and mark them as shown."""
+    if not os.path.isdir(project):  # a missing folder concerns each of its conversations
         return notes
     shown = read_json(home / TOLD_FILE)
     texts = (*notes, *(each.text for each in files))
     state = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
     if shown.pop(str(project), None) == state:
         return ()
-    with suppress(OSError):  # then they are shown once more
+    with suppress(OSError):  # forgotten ones are shown once more
         write_json(home / TOLD_FILE, dict([*shown.items()][-MOST_TOLD:]) | {str(project): state})
     return notes
 
 
 class MemoryFiles:
-    """Reads memory files; unchanged ones are not read again. Safe to use from several threads."""
+    """Reads memory files, caching unchanged ones. Thread-safe."""
 
     def __init__(self) -> None:
         self._cache = FileCache()
@@ -104,14 +104,14 @@ class MemoryFiles:
         return self._read("user", home, [home / OWN_NAME])
 
     def of_agent(self, folders: Sequence[Path]) -> FoundMemory:
-        """Of an agent that has folders in several places: the user's before the project's."""
+        """The agent's files in several places, the user's before the project's."""
         found = NO_MEMORY
         for folder in folders:
             found += self._read("agent", folder, [folder / OWN_NAME], shown_from=folder.parent.parent)
         return found
 
     def of_project(self, project: Path) -> FoundMemory:
-        """The nearest last, so that it has the last word."""
+        """The project's files, nearest last, so that it has the last word."""
         folders = project_folders(project)
         found = NO_MEMORY
         for folder in folders:
@@ -130,7 +130,7 @@ class MemoryFiles:
 
 
 class _Reading:
-    """Files of one place, with what they import."""
+    """The files of one place with their imports."""
 
     def __init__(self, cache: FileCache, scope: MemoryScope, root: Path, shown_from: Path) -> None:
         self._cache, self._scope, self._root, self._shown_from = cache, scope, root, shown_from
@@ -171,13 +171,13 @@ class _Reading:
             return "it does not exist" if isinstance(why, FileNotFoundError) else (why.strerror or str(why))
         if not stat.S_ISREG(found.st_mode):
             return "it is not a file"
-        # anyone who may write there could put instructions into the chats of others
+        # anyone with write access could put instructions into other users' chats
         return "it belongs to another user" if hasattr(os, "geteuid") and found.st_uid != os.geteuid() else ""
 
 
 def imported_paths(text: str) -> Iterator[str]:
-    """The paths that a text imports: `@docs/style.md`, `@./notes.txt`, `@"house rules.md"`, not in code. A word such as
-    `@angular` or `@scope/package` is none."""
+    """The paths that a text imports: `@docs/style.md`, `@./notes.txt`, `@"house rules.md"`, not in code. Words such as
+    `@angular` or `@scope/package` do not count."""
     if "@" in text:
         found = _IMPORT.finditer(mask_code(text))
         yield from dict.fromkeys(each["quoted"] or each["path"].replace("\\ ", " ") for each in found)
@@ -185,7 +185,7 @@ def imported_paths(text: str) -> Iterator[str]:
 
 def project_folders(project: Path) -> list[Path]:
     """The folders whose memory applies in a project, its own last: up to the root of its repository; without one, up to
-    the user's home folder; elsewhere its own alone."""
+    the user's home folder; elsewhere only its own."""
     above = [project, *project.parents]
     for place, folder in enumerate(above):
         if _is_repository(folder):
@@ -199,12 +199,12 @@ def _is_repository(folder: Path) -> bool:
 
 
 def notes_file(project: Path) -> Path:
-    """Where a line goes that the user wants the project to remember: the file that it has, or a new one."""
+    """The project's existing or new memory file for added lines."""
     return next((path for name in PROJECT_NAMES if os.path.isfile(path := project / name)), project / PROJECT_NAMES[0])
 
 
 def add_note(project: Path, text: str) -> Path:
-    """Adds a line to the project's memory file. Raises Invalid if it cannot be written, or is a link to elsewhere."""
+    """Add a line to the project's memory file. Raises Invalid if it cannot be written or links elsewhere."""
     path, line = notes_file(project), " ".join(clean(text)[0].split())
     if not line:
         raise Invalid("there is nothing to remember: write a text after #")
@@ -213,7 +213,7 @@ def add_note(project: Path, text: str) -> Path:
     try:
         before = path.read_bytes() if path.exists() else b""
         end = b"\r\n" if b"\r\n" in before else b"\n"
-        with path.open("ab") as file:  # nothing that is written at the same time is lost
+        with path.open("ab") as file:  # concurrent writes are not lost
             file.write((b"" if not before or before.endswith(b"\n") else end) + f"- {line}".encode() + end)
     except OSError as why:
         raise Invalid(f"cannot write {path}: {why.strerror}", path=str(path)) from why

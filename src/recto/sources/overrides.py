@@ -1,8 +1,8 @@
-"""SourceOverrides: which sources a conversation has by hand, and since when. The others are in it because their agent
-says so.
+"""SourceOverrides: the sources that a user added to or removed from a conversation, with times. All others follow the
+agent.
 
-A value, kept with the conversation; what an agent includes `always` is not copied into it, so that a changed agent
-holds from the next message on.
+A value stored with the conversation. It does not copy what an agent includes `always`, so a changed agent applies from
+the next message on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,13 +21,13 @@ class SourceStatus(Struct, frozen=True):
     source: Source
     include: Include
     mode: Mode | None
-    """How it is in the session: always or manual; None when it is not in it."""
+    """Its mode in the session: always or manual; None if it is not included."""
     since: str = ""
-    """When it was added or removed by hand."""
+    """When the user added or removed it."""
     removed: bool = False
     approval: Approval | None = None
     change: ToolChange | None = None
-    """Of a tool that asks because it is not what was allowed."""
+    """For a tool that asks because it has changed since it was allowed."""
 
     @property
     def because(self) -> str:
@@ -46,7 +46,7 @@ class SourceOverrides(Struct, frozen=True):
     """Source, as `rule:style` -> when."""
     removed: Mapping[str, str] = field(default_factory=dict)
     allowed: Mapping[str, str] = field(default_factory=dict)
-    """Tools that the user lets run without being asked: `server/tool` -> the hash of the definition that was shown."""
+    """Tools that may run without asking: `server/tool` -> the hash of the definition that was shown."""
 
     def mode(self, source: Source) -> Mode | None:
         if not source.enabled:
@@ -59,13 +59,13 @@ class SourceOverrides(Struct, frozen=True):
         return str(source.id) in self.removed
 
     def missing(self, written: Iterable[Source]) -> list[str]:
-        """A sentence for each rule or reference that was added by hand and is there no longer."""
+        """A sentence for each rule or reference that the user added and that no longer exists."""
         there = {str(each.id) for each in written}
         gone = [key for key in self.added if key not in there and not key.startswith("tool:")]
         return [f"{key}, which you added, is gone: its file is not there, or not enabled" for key in gone]
 
     def forget(self, named: str) -> "SourceOverrides | None":
-        """Without a source that was added and is there no longer; None where that was not added."""
+        """Drop an added source that no longer exists; None if it was not added."""
         key = str(SourceId.parse(named))
         return replace(self, added=_without(self.added, key)) if key in self.added else None
 
@@ -75,7 +75,7 @@ class SourceOverrides(Struct, frozen=True):
         return SourceStatus(source, source.include, self.mode(source), since, key in self.removed, approval)
 
     def add(self, source: Source, when: str) -> "SourceOverrides":
-        """Any source, whatever its mode. Invalid when it is in already, or is never offered."""
+        """Add a source of any mode. Invalid if it is already included or never offered."""
         if not source.enabled:
             raise Invalid(f"{source.id} is not enabled: `enabled` in its settings says so", name=str(source.id))
         if mode := self.mode(source):
@@ -85,12 +85,12 @@ class SourceOverrides(Struct, frozen=True):
         return replace(self, added={**self.added, key: when}, removed=_without(self.removed, key))
 
     def remove(self, source: Source, when: str) -> "SourceOverrides":
-        """Also one that the next message might bring in: it is not chosen any longer."""
+        """Remove a source; it is also no longer chosen for messages."""
         key = str(source.id)
         may_be_chosen = source.include == "agent" and source.enabled and key not in self.removed
         if self.mode(source) is None and not may_be_chosen:
             raise Invalid(f"{source.id} is not in this conversation", name=key)
-        # an agent that includes it always would bring it back at once; one that was added is chosen as before
+        # keep an entry only if the agent would include it again
         is_out = source.include == "always" or (may_be_chosen and key not in self.added)
         removed = {**self.removed, key: when} if is_out else self.removed
         return replace(self, added=_without(self.added, key), removed=removed)
@@ -99,7 +99,7 @@ class SourceOverrides(Struct, frozen=True):
         return replace(self, allowed={**self.allowed, tool.id: tool.sha256})
 
     def disallow(self, tool: str) -> "SourceOverrides":
-        """`server/tool`, or a server for all of its tools."""
+        """Revoke `server/tool`, or all tools of a server."""
         left = {name: sha for name, sha in self.allowed.items() if name != tool and not name.startswith(f"{tool}/")}
         return replace(self, allowed=left)
 
@@ -115,7 +115,7 @@ SourceState = tuple[SourceOverrides, int | None]
 
 
 def find_source(listing: SourceList, named: str) -> SourceStatus:
-    """The source that is named so; NotFound with what may be meant."""
+    """The source of this name; NotFound with suggestions."""
     id = SourceId.parse(named)
     for each in listing.items:
         known = each.source.id
@@ -129,7 +129,7 @@ def find_source(listing: SourceList, named: str) -> SourceStatus:
 
 
 def overrides_from_json(data: Any) -> SourceOverrides:
-    """What a conversation keeps; what cannot be read in it counts as not said."""
+    """Read a conversation's overrides, ignoring invalid parts."""
     known = data if isinstance(data, dict) else {}
     parts = (known.get(name) for name in SourceOverrides.__struct_fields__)
     texts = ({str(key): str(value) for key, value in part.items()} if isinstance(part, dict) else {} for part in parts)

@@ -1,5 +1,5 @@
-"""Selection: a source that goes into the windows of a turn, how it came in and why; and how rules and references read
-in a window."""
+"""Selection: a source that goes into the windows of a turn, with its mode and reason; and the text of rules and
+references in a window."""
 
 import hashlib
 from collections.abc import Collection, Sequence
@@ -23,9 +23,9 @@ class Selection(Struct, frozen=True):
     because: str
     score: float | None = None
     part: str | None = None
-    """The section that is sent in place of the whole text."""
+    """The section sent instead of the whole text."""
     best: str | None = None
-    """The section that fits the message best, for when the whole does not fit in the window."""
+    """The section that best matches the message, in case the whole does not fit."""
 
     @property
     def id(self) -> SourceId:
@@ -48,23 +48,23 @@ class OfferedTool(Struct, frozen=True):
     runnable: RunnableTool
     selection: Selection
     lasts: bool = True
-    """False for one that was chosen for an earlier message: it goes with the next compaction."""
+    """False if it was chosen for an earlier message: it leaves with the next compaction."""
     needs_archive: bool = False
-    """Offered only once enough messages are archived; it can be run before that."""
+    """Offered only once enough messages are archived; it can run before that."""
 
 
 class StablePicks(Struct, frozen=True):
-    """What the windows of a turn begin with, from one picker or from all of them."""
+    """The picks at the beginning of a turn's windows, from one picker or all of them."""
 
     rules: tuple[Selection, ...] = ()
     references: tuple[Selection, ...] = ()
     memory: tuple[Selection, ...] = ()
-    """Memory files, which stand among the rules."""
+    """Memory files, which are placed among the rules."""
     tools: tuple[OfferedTool, ...] = ()
     forbidden: tuple[RunnableTool, ...] = ()
-    """Not offered; a model that calls one all the same is told why it does not run."""
+    """Tools not offered; a call of one gets the reason as its result."""
     passed: tuple[Pick, ...] = ()
-    """What was considered and not included, with the reason."""
+    """Sources that were considered and not included, with the reason."""
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: "StablePicks") -> "StablePicks":
@@ -85,12 +85,12 @@ def session_selection(status: SourceStatus) -> Selection:
 
 
 def sources_text(heading: str, included: Sequence[Selection]) -> str:
-    """Rules or references as the model reads them; empty where there are none."""
+    """Rules or references as the model reads them; empty if there are none."""
     return "\n".join((heading, *map(_tagged, included))) if included else ""
 
 
 def _tagged(each: Selection) -> str:
-    """A text that ends its tag itself gets one that it cannot know."""
+    """Wrap a text in a tag; if it contains the end tag, in one that it cannot know."""
     kind, text = each.id.kind, each.text.strip()
     seal = f"-{each.source.sha256[:8]}" if f"</{kind}" in text else ""
     name = each.id.name.replace('"', "'")

@@ -1,6 +1,6 @@
-"""ServerConfig: how an MCP server is reached, and what its tools may do. A plain value: it starts nothing.
+"""ServerConfig: how to reach an MCP server, and what its tools may do. A plain value: it starts nothing.
 
-Hides what looks like a key, a token or a password in the command lines and addresses of servers.
+Hides likely keys, tokens and passwords in the command lines and addresses of servers.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class ServerConfig(Struct, frozen=True):
     """A program that speaks MCP over stdin and stdout. A server has either this or a `url`."""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    """Its environment, besides PATH, HOME and the like."""
+    """Its environment, in addition to PATH, HOME and the like."""
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -42,11 +42,11 @@ class ServerConfig(Struct, frozen=True):
     approval: Approval | None = None
     enabled: bool = True
     timeout_s: float | None = None
-    """The timeout of a call; None uses that of the settings."""
+    """The timeout of a call; None uses the setting."""
     tools: Mapping[str, ToolConfig] = field(default_factory=dict)
     origin: str = ""
     is_yours: bool = True
-    """It is defined in the user's home. A server of a project does not start before the user trusts it."""
+    """True if it is defined in the user's home. A project's server does not start before the user trusts it."""
 
     def tool(self, name: str) -> ToolConfig:
         return self.tools.get(name, ToolConfig())
@@ -60,8 +60,7 @@ class ServerConfig(Struct, frozen=True):
 
     @property
     def runs(self) -> str:
-        """The command line, or the address, with the names of variables and headers. Whatever looks like a key is
-        hidden."""
+        """The command line or address, with the names of variables and headers. Likely keys are hidden."""
         url, *args = without_secrets((self.url, *self.args))
         if self.url:
             return f"{url} with the headers {', '.join(self.headers)}" if self.headers else url
@@ -69,7 +68,7 @@ class ServerConfig(Struct, frozen=True):
         return " ".join([*line, "in", self.cwd] if self.cwd else line)
 
     def identity(self, project: Path | None) -> ServerIdentity:
-        """Which server it is. One of a project is another one in another project, although it is written alike."""
+        """The server's identity. Equal entries in two projects are different servers."""
         place = self.origin if self.is_yours or project is None else str(project.resolve())
         data = self.to_json()
         reached = ["" if self.is_yours else place, {name: data[name] for name in TARGET_FIELDS if name in data}]
@@ -86,7 +85,7 @@ class ServerConfig(Struct, frozen=True):
 
     @property
     def sha256(self) -> str:
-        """The hash that the user trusts. Include modes are not part of it, because they grant no rights."""
+        """The hash that the user trusts. It excludes include modes, which grant no rights."""
         tools = {name: replace(tool, include=None) for name, tool in self.tools.items()}
         permissions = {name: tool for name, tool in tools.items() if tool != ToolConfig()}
         bare = replace(self, include=None, tools=permissions)
@@ -98,7 +97,7 @@ HIDDEN = "…"
 _SECRET = r"(?>[\w-]*?(?:auth|key|password|secret|token))[\w-]*+"
 _SECRET_OPTION = re.compile(rf"-{{1,2}}{_SECRET}", re.IGNORECASE)
 _SECRET_VALUE = re.compile(rf"((?<![\w-]){_SECRET}\s*+[:=]\s*).+", re.IGNORECASE | re.DOTALL)
-# The second form takes a part that has no value.
+# The second form matches a part without a value.
 _QUERY = re.compile(r"([?&][^=&#]++=)[^&#]+|[?&][^=&#]++")
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 

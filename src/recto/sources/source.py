@@ -1,8 +1,8 @@
-"""Source: a Rule, a Reference, a Tool or a Memory, which may enter the window. Include: the mode in which it does.
+"""Source: a Rule, a Reference, a Tool or a Memory that may enter the window. Include: the mode in which it does.
 
 A source is identified by its kind and name, a tool also by its server.
 
-Pick: something in a window, with its tokens, how it came in and why.
+Pick: something in a window, with its tokens, mode and reason.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ SourceKind = Literal["rule", "reference", "tool", "memory"]
 Include = Literal["always", "manual", "agent"]
 Approval = Literal["ask", "allow", "deny"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("rule", "reference", "tool")
-"""Of the sources that an agent has and the user can add and remove."""
+"""Kinds of an agent's sources, which the user can add and remove."""
 SENT_KINDS: tuple[SourceKind, ...] = (*SOURCE_KINDS, "memory")
-"""Of all sources that a request can hold."""
+"""Kinds of all sources in a request."""
 INCLUDES: tuple[Include, ...] = ("always", "manual", "agent")
 APPROVALS: tuple[Approval, ...] = ("ask", "allow", "deny")
 DEFAULT_AGENT = "default"
@@ -40,7 +40,7 @@ class SourceId(Struct, frozen=True, order=True):
 
     @staticmethod
     def parse(text: str) -> "SourceId":
-        """`rule:style`, `ref:api`, `reference:api`, `tool:server/name`; a tool without a server is built in."""
+        """Parse `rule:style`, `ref:api`, `reference:api`, `tool:server/name`; a tool without a server is built in."""
         prefix, colon, name = text.partition(":")
         kind = _KIND_PREFIXES.get(prefix)
         if not colon or kind is None or not name.strip("/"):
@@ -54,7 +54,7 @@ class SourceId(Struct, frozen=True, order=True):
 
 
 class TextSource(Struct, frozen=True):
-    """A source that is a text: a file in the folder of an agent."""
+    """A text: a file in the folder of an agent."""
 
     kind: ClassVar[SourceKind]
     name: str
@@ -88,7 +88,7 @@ class Reference(TextSource, frozen=True):
 
 
 class Memory(TextSource, frozen=True):
-    """A memory file, or a section of one. It cannot be removed by hand: settings switch memory off."""
+    """A memory file, or a section of one. Users cannot remove it, but settings switch memory off."""
 
     kind: ClassVar[SourceKind] = "memory"
 
@@ -104,7 +104,7 @@ class Tool(Struct, frozen=True):
     include: Include = "always"
     server: str = BUILT_IN_SERVER
     own_name: str = ""
-    """The name on its server, where that differs."""
+    """The name on its server, if different."""
     enabled: bool = True
 
     @property
@@ -113,7 +113,7 @@ class Tool(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What the model sees of it, as one text."""
+        """The tool as the model sees it, as one text."""
         data = {"name": self.name, "description": self.description, "schema": dict(self.schema)}
         return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
@@ -145,9 +145,9 @@ class Pick(Struct, frozen=True):
     mode: Mode = "always"
     score: float | None = None
     sha256: str | None = None
-    """Of the text that went in, where that text may change elsewhere."""
+    """The hash of the included text, if its origin may change."""
     server: str = ""
-    """Of a tool: who has it."""
+    """The server of a tool."""
 
     @property
     def source(self) -> SourceId:
@@ -168,11 +168,11 @@ class Pick(Struct, frozen=True):
 
 
 class Insert(Struct, frozen=True):
-    """A text that goes in front of the current message, in one section of the window."""
+    """A text placed before the current message, in one section of the window."""
 
     section: str
     text: str
     picks: tuple[Pick, ...]
-    """What it is made of; where that is several things, their tokens give the proportion."""
+    """Its parts; if there are several, their tokens say the proportion."""
     texts: tuple[str, ...] = ()
-    """Of sources: the text of each pick, to be kept by its hash."""
+    """For sources: the text of each pick, to be kept by its hash."""

@@ -1,6 +1,6 @@
 """ToolDefinition: what a user allows: a tool as its server describes it, and how that server is reached.
 
-ToolChange: how a tool differs from what the user allowed, as lines to read. Plain values: nothing is stored here.
+ToolChange: the difference of a tool from what the user allowed, as lines. Plain values.
 """
 
 import difflib
@@ -14,19 +14,19 @@ from msgspec import Struct, field
 
 CONTEXT_LINES = 1
 MOST_DIFFED = 2_000
-"""Longer texts are shown whole, the old one and the new one: comparing them could take minutes."""
+"""Longer texts are shown whole, old and new: comparing them could take minutes."""
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +|\n+")
 
 
 class ServerIdentity(Struct, frozen=True):
-    """Which server has a tool. Empty for a tool that runs in this process."""
+    """The server of a tool. Empty for a tool that runs in this process."""
 
     place: str = ""
     """The file that defines the server, or the project that it belongs to."""
     runs: str = ""
     """Its command line or address, without secrets."""
     sha256: str = ""
-    """Of everything that says how it is reached."""
+    """The hash of everything that says how it is reached."""
 
 
 class ToolDefinition(Struct, frozen=True):
@@ -48,10 +48,10 @@ class ToolDefinition(Struct, frozen=True):
 
 class ToolChange(Struct, frozen=True):
     before: ToolDefinition | None
-    """What was allowed; None where that is not known, or there was nothing."""
+    """The allowed definition; None if unknown or missing."""
     after: ToolDefinition
     is_new: bool = False
-    """The user allowed all tools of its server before it was one of them."""
+    """True if the user allowed all tools of its server before this one existed."""
 
     @property
     def text(self) -> str:
@@ -64,7 +64,7 @@ class ToolChange(Struct, frozen=True):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What went (`-`), what came (`+`) and what is around it, below a heading for each part."""
+        """Removed (`-`), added (`+`) and surrounding lines, below a heading for each part."""
         return tuple(_visible(line) for name, lines in self._parts() for line in (f"its {name}", *lines))
 
     def _parts(self) -> Iterator[tuple[str, list[str]]]:
@@ -79,7 +79,7 @@ class ToolChange(Struct, frozen=True):
 
 
 def _visible(line: str) -> str:
-    """With escapes for characters that nobody sees: a change must not hide in them."""
+    """The text with invisible characters escaped: a change must not hide in them."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 
 

@@ -1,5 +1,5 @@
-"""Tools on offer: a call comes in, a result goes out, from here or from a server. A tool's failure is a result that
-the model can read."""
+"""Tools on offer: they turn a call into a result, here or on a server. A tool's failure is a result that the model can
+read."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from recto.errors import RectoError
 from recto.sources.source import Approval, Include, Tool
 from recto.sources.tool_definition import ServerIdentity, ToolDefinition
 
-# The tools of `recall/`: an agent's list of tools names them without knowing the archive.
+# The tools of `recall/`, named here for agents' lists of tools.
 RECALL, REMEMBER, RECALL_FACTS, FORGET_FACT = "recall", "remember", "recall_facts", "forget_fact"
 
 
@@ -61,7 +61,7 @@ Arguments = Mapping[str, Any]
 
 
 class Media(Struct, frozen=True):
-    """What a tool gave besides text: an image, a sound, a file."""
+    """A tool's output other than text: an image, a sound, a file."""
 
     media_type: str
     data: bytes
@@ -74,37 +74,37 @@ class ToolOutput(Struct, frozen=True):
 
 
 class LocalTool(Struct, frozen=True):
-    """A tool that runs here, in a thread."""
+    """A tool that runs in a thread of this process."""
 
     tool: Tool
     run: Callable[[Arguments], str]
     writes: bool = False
-    """It changes files: those that do run one after another, in the order of their calls, and to their end."""
+    """It changes files: such calls run one after another, in order, and to the end."""
     approval: Approval = "allow"
 
     @property
     def definition(self) -> ToolDefinition:
-        """Without its text: the user installed its code, and a release may reword it."""
+        """The definition without its text: the user installed its code, and a release may reword it."""
         return ToolDefinition(self.tool.server, self.tool.id.name)
 
 
 class RemoteTool(Struct, frozen=True):
-    """A tool of a server, which runs wherever that is. Being cancelled, it tells its server so."""
+    """A tool of a server. Cancelling it cancels the call on the server."""
 
     writes: ClassVar[bool] = False
     tool: Tool
     call: Callable[[Arguments], Awaitable[ToolOutput]]
-    """Fails without running anything if the server describes the tool differently by now."""
+    """Calls the tool; fails without running it if the server now describes it differently."""
     current: Callable[[], Awaitable["RemoteTool | None"]]
-    """The tool as its server describes it now; None where it has no such tool any more. Starts the server."""
+    """Returns the tool as its server describes it now, or None if it is gone. Starts the server."""
     reached: ServerIdentity
     approval: Approval = "ask"
     is_named: bool = False
-    """`approval` is a setting of this tool, not one for all tools of its server."""
+    """True if `approval` was set for this tool, not for its whole server."""
     timeout_s: float | None = None
-    """Longest run of one call; None leaves it to the settings."""
+    """Longest run of one call; None uses the setting."""
     before_s: float = 0.0
-    """What may pass before a call begins to run, such as the start of its server; `call` itself keeps the time then."""
+    """Time allowed before a call runs, such as the start of its server; `call` itself then keeps the time."""
 
     @property
     def definition(self) -> ToolDefinition:
@@ -113,7 +113,7 @@ class RemoteTool(Struct, frozen=True):
 
 
 class CallerTool(Struct, frozen=True):
-    """A tool that the caller of one turn runs: its calls are handed back, and the next message carries the results."""
+    """A tool that the caller of a turn runs: its calls are handed back, and the next message carries the results."""
 
     writes: ClassVar[bool] = False
     tool: Tool
@@ -128,16 +128,16 @@ RunnableTool = LocalTool | RemoteTool | CallerTool
 
 
 class ToolOutcome(Struct, frozen=True):
-    """A call that has run: the result as the model reads it, and what of it is kept besides."""
+    """A finished call: the result as the model reads it, and what else is kept of it."""
 
     result: ToolResult
     whole: str | None = None
-    """All of the text, where the result holds only its beginning."""
+    """The whole text, if the result holds only its beginning."""
     media: tuple[Media, ...] = ()
 
 
 class Toolbox:
-    """The tools on offer, by the name that a model calls them by."""
+    """The tools on offer, by their names for models."""
 
     def __init__(
         self, runnables: Sequence[RunnableTool], *, timeout_s: float = 60.0, longest: int | None = None
@@ -154,7 +154,7 @@ class Toolbox:
         return self._runnables.get(name)
 
     async def update(self, name: str) -> None:
-        """Takes over how the server of a tool describes it now. What fails here fails again when the call is made."""
+        """Update a tool to its server's current description. Failures here recur when the call is made."""
         runnable = self._runnables.get(name)
         if isinstance(runnable, RemoteTool):
             try:
@@ -205,7 +205,7 @@ class Toolbox:
 
 
 def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
-    """What the model gave; an error that it can read where that is no object, or lacks what is required."""
+    """The model's arguments; a readable error if they are not an object or lack a required one."""
     try:
         given = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError) as why:
@@ -220,7 +220,7 @@ def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
         text = json.dumps(given, ensure_ascii=False)
     except RecursionError as why:
         raise RectoError("the arguments are nested too deeply; send an object as the schema says") from why
-    whole, halves = clean(text)  # no server can be sent half a character
+    whole, halves = clean(text)  # lone surrogates cannot be sent to a server
     fixed: Arguments = json.loads(whole) if halves else given
     return fixed
 
@@ -229,15 +229,15 @@ def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
 
 LONGEST_DESCRIPTION, LONGEST_FIELD = 160, 60
 _BY_NAME = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-"""Their keys are names, not keywords: a property may be called `title`."""
+"""Keywords whose keys are names: a property may be called `title`."""
 _LEFT_OUT = ("title", "examples", "$schema", "$comment")
 _DATA = ("enum", "const", "default", "required")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
 
 def short_form(tool: Tool) -> Tool:
-    """What a model needs to call the tool, without the rest of its description; equal where nothing can be left out. It
-    depends on the tool alone, so that a request with it begins with the same bytes as the one before."""
+    """The tool with only what a model needs to call it; equal if nothing can be left out. Depends on the tool alone, so
+    that requests keep the same prefix."""
     description = _shortened(tool.description, LONGEST_DESCRIPTION)
     return replace(tool, description=description, schema=_short_schema(tool.schema))
 
@@ -259,7 +259,7 @@ def _short_schema(schema: Any) -> Any:
 
 
 def _shortened(text: str, longest: int) -> str:
-    """The first sentence, as much of it as is allowed."""
+    """The first sentence, up to the limit."""
     first = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
     if len(first) <= longest:
         return first

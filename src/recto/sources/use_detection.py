@@ -1,8 +1,8 @@
-"""Detects which sources a reply used: a tool that was called, words that were quoted, a sentence that was paraphrased.
+"""Detects the sources that a reply used, by a called tool, quoted words, or a paraphrased sentence.
 
-A source counts only for what the conversation did not contain before. Texts are compared by their traces: words in a
-row, and the terms of each sentence. A term weighs more the less likely two texts share it by chance: an address, a
-number or a special spelling more than a word, and a word that everybody uses next to nothing.
+Content that the conversation already had does not count. Texts are compared by their traces: n-grams, and the terms of
+each sentence. A term weighs more the less likely two texts share it by chance: an address, a number or a special
+spelling more than a word, and a common word next to nothing.
 """
 
 import re
@@ -17,21 +17,21 @@ from recto.sentences.words import tables
 from recto.sources.advice import Sign
 from recto.sources.source import SourceId
 
-# This many shared words in a row are no coincidence, unless all of them are common.
+# This many shared words in a row are a sign of use, unless all of them are common.
 NGRAM_SIZE = 6
-# SPECIAL is the weight of a spelling that two texts hardly share by chance.
+# SPECIAL is the weight of a spelling that two texts rarely share by chance.
 ADDRESS_WEIGHT, SPECIAL_WEIGHT = 4.0, 2.5
 WORD_WEIGHT, NAME_WEIGHT, COMMON_WORD_WEIGHT, NUMBER_PAIR_WEIGHT = 1.0, 1.4, 0.3, 0.6
-# The weight that makes words in a row a quote, not a phrase that everybody uses; each word beyond the n-gram lowers it.
+# The weight that makes words in a row a quote rather than a common phrase; each word beyond the n-gram lowers it.
 MIN_QUOTE_WEIGHT, DISCOUNT_PER_WORD = 2.4, 0.25
-# The same for texts that the source itself puts in quotation marks.
+# The same for texts in quotation marks in the source.
 MIN_LITERAL_WEIGHT = 1.6
-# The new weight that two sentences must share; with the higher one, the smaller share is enough.
+# The new weight that two sentences must share; with the higher weight, the smaller share is enough.
 MIN_NEW_WEIGHT, HIGH_NEW_WEIGHT = 2.7, 4.2
 MIN_SHARE, MIN_SHARE_WHEN_STRONG = 0.5, 0.33
 # Two sentences taken together need this much more weight.
 JOINED_PENALTY = 0.6
-# The weight of a number, name or address; of a strong one; and of one that is enough by itself.
+# The weight of a number, name or address; of a strong one; and of one that suffices alone.
 ITEM_WEIGHT, STRONG_WEIGHT, DECISIVE_WEIGHT = 1.5, 2.0, 2.4
 # A common word in more sentences of a source than this distinguishes none of them.
 MAX_COMMON_SENTENCES = 8
@@ -56,7 +56,7 @@ class SentSource(Struct, frozen=True):
     id: SourceId
     text: str
     call_name: str = ""
-    """Of a tool: the name that the model calls."""
+    """A tool's name for models."""
 
 
 class UseEvidence(Struct, frozen=True):
@@ -70,7 +70,7 @@ class UseEvidence(Struct, frozen=True):
 
 
 def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource], known: str) -> list[UseEvidence]:
-    """The evidence for each source, in their order. `known` is what the conversation contained before."""
+    """The evidence for each source, in their order. `known` is the earlier conversation."""
     traces = {index: _traces(source.text) for index, source in enumerate(sent) if source.id.kind != "tool"}
     text = _ReplyText(reply, _KnownText(known), list(traces.values()))
     found = []
@@ -100,12 +100,12 @@ class _Traces(Struct, frozen=True):
     """The indexes of the sentences that contain a term."""
     ngrams: frozenset[str]
     literals: frozenset[str]
-    """Texts in quotation marks or in code: a reply would repeat them verbatim."""
+    """Texts in quotation marks or code, which a reply would repeat verbatim."""
 
 
 @lru_cache(maxsize=128)
 def _traces(text: str) -> _Traces:
-    """Cached, because a source is in one window after another."""
+    """A text's traces, cached because a source is in many windows."""
     sentences = tuple(_sentences(text))
     occurrences: dict[str, list[int]] = {}
     for index, sentence in enumerate(sentences):
@@ -130,7 +130,7 @@ def _joined(first: _Sentence, second: _Sentence) -> _Sentence:
 
 
 class _KnownText:
-    """The conversation before the reply, parsed only as far as needed."""
+    """The conversation before the reply, parsed lazily."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -162,7 +162,7 @@ class _KnownText:
 
 @lru_cache(maxsize=4096)
 def _parse_line(line: str) -> tuple[str, frozenset[str]]:
-    """Cached: every turn repeats the conversation with a few more lines."""
+    """Parse a line, cached because every turn repeats the conversation."""
     line_words = words(line)
     return " ".join(line_words), frozenset(_word_term(word)[0] for word in line_words)
 
@@ -179,7 +179,7 @@ class _ReplyText:
         self._novelty_cache: dict[str, float] = {}
 
     def use_of(self, source: _Traces) -> tuple[Sign, str]:
-        """How the reply uses a source, and the words that show it."""
+        """The reply's use of a source, and the words that show it."""
         if quote := self._quote(source):
             return "quoted", _shortened(quote)
         novelty = self.new_terms(source)
@@ -189,14 +189,14 @@ class _ReplyText:
                 new_weight = sum(new.values())
                 if new_weight > best:
                     best, text = new_weight, sentence.text
-                    # terms with a spelling of their own: numbers, names, addresses
+                    # terms with a distinctive spelling: numbers, names, addresses
                     items = ", ".join(term for term, own in new.items() if own >= ITEM_WEIGHT)
         if items:
             return "quoted", _shortened(items)
         return ("paraphrased", _shortened(text)) if text else ("", "")
 
     def _quote(self, source: _Traces) -> str:
-        """Words in a row that the reply takes from the source; empty where there are none."""
+        """The words in a row that the reply takes from the source, if any."""
         for literal in source.literals:
             phrase = literal.split()
             is_strong = f" {literal} " in self._line and _phrase_weight(phrase) >= MIN_LITERAL_WEIGHT
@@ -211,7 +211,7 @@ class _ReplyText:
         return ""
 
     def _shared_runs(self, ngrams: frozenset[str]) -> Iterator[tuple[int, int]]:
-        """The first and last n-gram of each run that the source contains and that was not known before."""
+        """The first and last n-gram of each run in the source that was not known before."""
         if ngrams.isdisjoint(self._ngrams):
             return
         own = enumerate(self._ngrams)
@@ -231,7 +231,7 @@ class _ReplyText:
         return text
 
     def new_terms(self, source: _Traces) -> dict[str, float]:
-        """The terms that both contain and that were not known before, and how much each says about its origin."""
+        """The shared terms that were not known before, and how much each says about its origin."""
         return {term: novelty for term in self._terms & source.occurrences.keys() if (novelty := self._novelty(term))}
 
     def close_pairs(
@@ -250,7 +250,7 @@ class _ReplyText:
             yield from ((sentence, source.sentences[index], weight) for index, weight in weights.items())
 
     def _novelty(self, term: str) -> float:
-        """How much a term says about its origin: nothing if it was known, less if several sources contain it."""
+        """The weight of a term as evidence of origin: 0 if it was known, less if several sources contain it."""
         if term not in self._novelty_cache:
             sources = sum(term in source.occurrences for source in self._sources) or 1
             self._novelty_cache[term] = 0.0 if self._known.has_term(term) else sources**-0.5
@@ -258,7 +258,7 @@ class _ReplyText:
 
 
 def _enough_in_common(sentence: _Sentence, other: _Sentence, novelty: Mapping[str, float]) -> dict[str, float]:
-    """The new terms that two sentences share, by weight, if they are enough evidence."""
+    """The new terms shared by two sentences, by weight, if they are enough evidence."""
     shared = {term: min(weight, other.terms[term]) for term, weight in sentence.terms.items() if term in other.terms}
     new = {term: weight * novelty[term] for term, weight in shared.items() if term in novelty}
     new_weight, largest = sum(new.values()), max(new.values(), default=0.0)
@@ -279,7 +279,7 @@ def _shortened(text: str) -> str:
 
 
 def detect_by_meaning(reply: str, sent: Sequence[SentSource], known: str, embedder: Embedder) -> list[UseEvidence]:
-    """The paraphrases of each source, in their order. Raises NoVectors from an embedder that cannot be used."""
+    """The paraphrases of each source, in their order. Raises NoVectors if the embedder fails."""
     close = sorted(_close_sentences(reply, sent, known), key=lambda each: (-each[0], each[1]))[:MAX_PAIRS]
     texts = list(dict.fromkeys(text for _, _, *pair in close for text in pair))
     vectors = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
@@ -318,7 +318,7 @@ def _weigh_terms(sentence: str) -> dict[str, float]:
             if weight > weights.get(term, 0.0):
                 weights[term] = weight
         first = terms[0][0] if terms else ""
-        # "30 seconds" tells more than "30" and "seconds" apart
+        # "30 seconds" is stronger evidence than "30" and "seconds" apart
         if first and previous[:1].isdigit():
             weights[f"{previous} {first}"] = NUMBER_PAIR_WEIGHT
         previous = first
@@ -328,7 +328,7 @@ def _weigh_terms(sentence: str) -> dict[str, float]:
 @lru_cache(maxsize=16384)
 def _token_terms(token: str, is_name: bool) -> tuple[tuple[str, float], ...]:
     bare = token.rstrip(".:") if token.startswith("--") else token.strip(".-").rstrip(":/")
-    # each part of a qualified name such as `orders.due_on` is a term of its own
+    # each part of a qualified name such as `orders.due_on` is a term too
     parts = bare.split(".")
     is_dotted = all(part.isidentifier() and part[0].isascii() for part in parts) and not _PATH.search(bare)
     special = {
@@ -339,7 +339,7 @@ def _token_terms(token: str, is_name: bool) -> tuple[tuple[str, float], ...]:
 
 @cache
 def _common() -> tuple[frozenset[str], frozenset[str], Mapping[str, str], frozenset[str]]:
-    """Words that any two texts share, and their stems; numbers as words; names that are in many texts."""
+    """Words common to any two texts, and their stems; numbers as words; frequent names."""
     table, values = tables(COMMON), (*range(21), *range(30, 110, 10))
     listed = frozenset(word for name in ("everyday", "measures") for row in table[name].values() for word in row)
     common = listed - STOP_WORDS
@@ -363,7 +363,7 @@ def _special_weight(token: str) -> float:
 
 
 def _number_weight(number: str) -> float:
-    """More digits weigh more; years and round numbers less, because they are everywhere."""
+    """The weight of a number: more for more digits, less for years and round numbers, which are everywhere."""
     digits = sum(map(str.isdigit, number))
     if any(char in ".:," for char in number[1:-1]):
         return 2.0 if digits > 2 else 1.5
@@ -406,7 +406,7 @@ def _unspaced_weight(pair: str) -> float:
     return 0.0
 
 
-# Ending, what takes its place, and how long the rest of the word is at least.
+# Ending, its replacement, and the minimum length of the rest.
 _ENDINGS = (
     *(("ies", "y", 3), ("ied", "y", 3), ("sses", "ss", 2), ("ingly", "", 4), ("ings", "", 3), ("ing", "", 3)),
     *(("edly", "", 4), ("ed", "", 3), ("ss", "ss", 1), ("us", "us", 1), ("is", "is", 1), ("es", "", 3), ("s", "", 3)),
@@ -416,7 +416,7 @@ _ENDINGS = (
 
 @lru_cache(maxsize=8192)
 def _rough_stem(word: str) -> str:
-    """What the forms of a word have in common. Roughly: the stems of two texts are only compared with each other."""
+    """A rough stem, good enough for comparing two texts stemmed the same way."""
     group = word_forms(word)
     if len(group) > 1:
         return min(group)

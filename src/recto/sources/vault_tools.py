@@ -1,4 +1,4 @@
-"""The built-in tools of a vault: read, list, search and follow links; write, rename and delete where allowed.
+"""The built-in tools of a vault: read, list, search and follow links; if allowed, write, rename and delete.
 
 Every result is one JSON object; docs/vault.md lists its fields.
 """
@@ -21,7 +21,7 @@ from recto.vault.vault_search import VaultSearch
 
 READ_DOCUMENT, FIND_DOCUMENTS, FIND_EXCERPTS = "read_document", "find_documents", "find_excerpts"
 RESOLVE_WIKILINK = "resolve_wikilink"
-# The most of a document that one call returns: about 5,000 tokens of English. `offset` continues from there.
+# Most characters of a document per call: about 5,000 tokens of English. `offset` continues from there.
 PAGE_CHARS = 20_000
 MAX_LISTED, MAX_LINKS, MAX_NOTES, MAX_HEADINGS = 100, 100, 50, 30
 DEFAULT_DOCUMENTS, DEFAULT_EXCERPTS, MAX_HITS = 3, 8, 50
@@ -30,7 +30,7 @@ JsonObject = dict[str, Any]
 
 
 def reading_tools(vault: Vault, search: VaultSearch) -> list[LocalTool]:
-    """The tools that change nothing, the most useful first: a small window drops the last ones."""
+    """The read-only tools, most useful first: a small window drops the last ones."""
     path = {"path": "path relative to the vault, or a note's name"}
     query = {"query": "what to look for, in words or as a question"}
     link = {"wikilink": "with or without brackets"}
@@ -95,7 +95,7 @@ def _number(arguments: Arguments, name: str) -> int:
 
 
 def _page(items: Sequence[Any], arguments: Arguments, most: int) -> tuple[Sequence[Any], JsonObject]:
-    """The part that is asked for, and where the next one begins."""
+    """The requested part, and the start of the next one."""
     start = _number(arguments, "offset")
     page = items[start : start + most]
     end = start + len(page)
@@ -163,7 +163,7 @@ def _hits(kind: str, hits: Sequence[object], warning: str | None, *names: str) -
 
 
 def _links(find: Callable[[str], Sequence[ResolvedLink]], end: str, arguments: Arguments) -> JsonObject:
-    """`end` is the end of each link that is listed, `source` or `path`; the other end is the note that is named."""
+    """List links: `end` is the listed end of each, `source` or `path`; the other end is the named note."""
     named, other = _text(arguments, "path"), "path" if end == "source" else "source"
     found = find(named)
     page, more = _page(found, arguments, MAX_LINKS)

@@ -1,1 +1,1 @@
-"""Work toward a goal over many steps: the plan, the tool that changes it, what repeats, the report. Pure."""
+"""Work toward a goal over many steps: the plan, the tool that changes it, repeated calls, the report. Pure."""

@@ -1,6 +1,6 @@
-"""TaskPlan: the steps toward a goal as a model keeps them. Read from the arguments of the tool `update_plan`, with firm
-bounds: the plan is in every window of its run. The tool changes nothing itself: `TaskRun.take` does, once the call has
-its result.
+"""TaskPlan: a model's steps toward a goal, read from the arguments of the tool `update_plan`. Firmly bounded, because
+the plan is in every window of its run. The tool itself changes nothing: `TaskRun.take` does, once the call has its
+result.
 """
 
 import re
@@ -18,7 +18,7 @@ StepStatus = Literal["pending", "active", "done", "blocked", "dropped"]
 PlanOutcome = Literal["", "done", "blocked"]
 STATUSES: tuple[str, ...] = get_args(StepStatus)
 CLOSED = ("done", "dropped")
-# A plan of 4,000 characters takes about a thousand tokens: an eighth of a window of 8k.
+# A plan of 4,000 characters takes about a thousand tokens: an eighth of an 8k window.
 MOST_STEPS, LONGEST_STEP, LONGEST_PLAN = 100, 300, 4_000
 MOST_FILES, LONGEST_PATH, LONGEST_REASON = 8, 200, 600
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -34,7 +34,7 @@ class PlanStep(Struct, frozen=True):
 class TaskPlan(Struct, frozen=True):
     steps: tuple[PlanStep, ...] = ()
     outcome: PlanOutcome = ""
-    """What the model says about the goal as a whole; empty while it works."""
+    """The model's outcome for the whole goal; empty while it works."""
     because: str = ""
 
     @property
@@ -54,7 +54,7 @@ class TaskPlan(Struct, frozen=True):
         return "\n".join(_line_of(number, step) for number, step in enumerate(self.steps, 1))
 
     def text_within(self, characters: int) -> str:
-        """The same where there is room for so much; else the open steps, as far as they fit."""
+        """The plan if it fits, else as many open steps as fit."""
         if len(self.text) <= characters:
             return self.text
         lines = [f"(the window is small: of {len(self.steps)} steps it has the first open ones)"]
@@ -81,8 +81,7 @@ def _line_of(number: int, step: PlanStep) -> str:
 
 
 def plan_from(arguments: Mapping[str, Any]) -> tuple[TaskPlan, tuple[str, ...]]:
-    """The plan that a call gives, and what of it is kept in another form. What is too long is cut; RectoError for what
-    cannot be kept at all."""
+    """The plan of a call, and notes about what was cut or changed. Raises RectoError for an unusable plan."""
     given = arguments.get("steps")
     if not isinstance(given, list):
         raise RectoError('steps must be a list of objects such as {"text": "read the notes", "status": "active"}')
@@ -125,7 +124,7 @@ def _step(number: int, given: object, notes: list[str]) -> PlanStep:
 
 
 def _line(text: str, most: int, what: str, notes: list[str]) -> str:
-    """On one line, without characters that steer a terminal, and not too long."""
+    """The text on one line, without control characters, cut to the limit."""
     line = " ".join(_CONTROL.sub(" ", clean(text)[0]).split())
     if _CONTROL.search(text.strip()):
         notes.append("line breaks and control characters were replaced by spaces")
@@ -181,7 +180,7 @@ PLAN_TOOL = Tool(
 
 
 def plan_tool(rounds_left: Callable[[], str]) -> LocalTool:
-    """`rounds_left` says how much work is left, for the model."""
+    """`rounds_left` goes into the result, for the model."""
 
     def run(arguments: Mapping[str, Any]) -> str:
         plan, notes = plan_from(arguments)

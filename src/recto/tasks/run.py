@@ -1,7 +1,7 @@
 """TaskRun: work toward one goal: its limits, its plan, the files it works on, the calls that repeat.
 
-It hears of every round, live or read back from the messages of a path: the same rounds give the same run. A damaged
-file from elsewhere gives no run at worst.
+It takes every round, live or from the messages of a path: the same rounds make the same run. A damaged import makes no
+run at worst.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ from recto.tasks.plan import LONGEST_PATH, UPDATE_PLAN, TaskPlan, plan_from
 
 RunStatus = Literal["running", "done", "blocked", "out of steps", "out of money", "stopped"]
 DEFAULT_STEPS, MOST_RUN_STEPS = 20, 10_000
-# How many files a window names, the latest last; a report names all.
+# Most files named in a window, latest last; a report names all.
 NAMED_FILES = 40
-# A plan of the longest kind is whole in every window from 6k on; a smaller one has no room for it.
+# The longest plan fits whole into windows from 6k on.
 OF_ROOM_FOR_PLAN, OF_ROOM_FOR_FILES, CHARACTERS_PER_TOKEN = 0.25, 0.06, 3
-# The model hears of a call that repeats; one more ends the run.
+# The model is warned about a repeated call; one more ends the run.
 REPEATS = 2
-# From here on every round says how few are left.
+# From here on every round says how many are left.
 FEW = 3
 LONGEST_GOAL = 2_000
-# Times of messages are cut to milliseconds: a file of the same one was there before.
+# Times of messages are cut to milliseconds: a file with the same one existed before.
 CLOCK_S = 0.001
 _REMARK = "\n\n[Recto: "
 _PATH_NAME = re.compile(r"(?:^|_)(?:paths?|files?|file_?(?:name|path)|folder|directory|dir)$", re.IGNORECASE)
@@ -43,18 +43,18 @@ _CHANGES = re.compile(
 
 
 class FileUse(Struct, frozen=True):
-    """A file or folder that a call named and did not fail on, or that the plan names."""
+    """A file or folder named by a successful call or by the plan."""
 
     path: str
     is_changed: bool = False
-    """The name of a tool that got it says that it changes files, or the file itself does."""
+    """True if the file itself, or the name of a tool that got it, shows a change."""
     is_planned: bool = False
     is_certain: bool = False
-    """Whether it was looked at, and not only guessed."""
+    """True if the file was checked, not guessed."""
 
     def seen(self, modified: float | None, began: float) -> "FileUse":
-        """As the file itself shows it, by when it was last modified; None where it cannot be found. A change during the
-        run is the run's if a tool was to make one; else somebody else may have made it."""
+        """Update from the file's time of modification, None if it cannot be found. A change during the run counts as
+        the run's only if a tool was to make one: somebody else may have made it."""
         if modified is None:
             return self
         has_changed = modified > began + CLOCK_S
@@ -71,29 +71,29 @@ class TaskRun(Struct):
     status: RunStatus = "running"
     because: str = ""
     messages: list[str] = field(default_factory=list)
-    """The messages that its turns answer: the goal, and whatever was said on the way."""
+    """The messages that its turns answer: the goal, and later ones."""
     files: dict[str, FileUse] = field(default_factory=dict)
-    """By path, those named last at the end."""
+    """Files by path, those named last at the end."""
     refused: list[str] = field(default_factory=list)
-    """Tools that did not run because nobody allowed it, by name."""
+    """Names of tools that did not run for lack of approval."""
     stops: str = ""
     """Why it must stop after this round."""
     _results: dict[str, str] = field(default_factory=dict)
-    """What each call gave last, by tool and arguments, as hashes."""
+    """The last result of each call, by tool and arguments, as hashes."""
     _repeats: dict[str, int] = field(default_factory=dict)
-    """How often each call repeated since something new came."""
+    """How often each call repeated since the last new result."""
 
     @property
     def steps_left(self) -> int:
         return max(0, self.max_steps - self.steps)
 
     def rounds_left(self, used: int = 1) -> str:
-        """For the model, in a round that is not counted yet."""
+        """Rounds left after the current, uncounted one, for the model."""
         left = max(0, self.steps_left - used)
         return f"{left} of {self.max_steps} rounds of tool calls are left."
 
     def record(self, *, begins: bool = False) -> dict[str, object]:
-        """What a message of this run says about it; one that begins a turn also tells goal and limits."""
+        """The entry of a message of this run; one that begins a turn also has goal and limits."""
         told: dict[str, object] = {"run": self.id, "step": self.steps + (not begins), "status": self.status}
         if self.because:
             told["because"] = self.because
@@ -106,7 +106,7 @@ class TaskRun(Struct):
         self.status, self.because = status, because
 
     def reopened(self) -> "TaskRun":
-        """The same, to go on with: what stopped it before does not stop it now."""
+        """The run ready to resume, without its earlier end."""
         self.stops = ""
         self._repeats.clear()
         return self
@@ -114,18 +114,18 @@ class TaskRun(Struct):
     # -- what happens
 
     def begin_turn(self, message: str) -> None:
-        """Somebody has said something: what was given up may go on."""
+        """Begin a turn: a new message lets an abandoned run continue."""
         self.messages.append(message)
         self.plan = replace(self.plan, outcome="", because="")
 
     def take(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> tuple[ToolResult, ...]:
-        """A round of calls with their results, in the same order: the results as the model reads them. A round that was
-        stopped before anything ran is no step."""
+        """Take a round of calls with their results, as the model reads them, in the same order. A round stopped before
+        anything ran does not count as a step."""
         if all(result.text == CANCELLED for result in results):
             return tuple(results)
         self.steps += 1
         is_new = []
-        for call, result in zip(calls, results, strict=True):  # whether a call has not just given the same result
+        for call, result in zip(calls, results, strict=True):  # true if a call's result is new
             key, gave = call_key(call), _result_key(call, result)
             is_new.append(self._results.get(key) != gave)
             self._results[key] = gave
@@ -170,14 +170,14 @@ class TaskRun(Struct):
     # -- as the model reads it
 
     def text_within(self, room: int) -> str:
-        """Plan and files, for a window of this many tokens that no longer holds the calls they came from."""
+        """Plan and files, for a window of this many tokens that no longer holds their calls."""
         plan = self.plan.text_within(int(room * OF_ROOM_FOR_PLAN * CHARACTERS_PER_TOKEN))
         files = self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))
         told = f"The plan so far ({self.plan.in_words}):\n{plan}" if plan else ""
         return "\n\n".join(filter(None, (told, files)))
 
     def _files_within(self, characters: int) -> str:
-        """The files of the work, the latest of them if they are many."""
+        """The files of the work, only the latest if there are many."""
         lines: list[str] = []
         for each in list(self.files.values())[: -NAMED_FILES - 1 : -1]:
             line = f"- {each.path}{' (changed)' if each.is_changed else ''}"
@@ -194,14 +194,14 @@ class TaskRun(Struct):
 
 
 def call_key(call: ToolCall) -> str:
-    """The same for the same tool and arguments, in any order."""
+    """A key for tool and arguments, independent of their order."""
     given = _arguments(call)
     arguments = json.dumps(given, sort_keys=True) if given else call.arguments.strip()
     return _hash(f"{call.name}\0{arguments}")
 
 
 def _result_key(call: ToolCall, result: ToolResult) -> str:
-    # the result of update_plan counts the rounds that are left, and a cancelled call has none
+    # the result of update_plan has the number of rounds left, and a cancelled call has no result
     if call.name == UPDATE_PLAN and not result.is_error:
         return "kept"
     text = result.text.partition(_REMARK)[0]
@@ -225,7 +225,7 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
 
 
 def _paths(given: dict[str, Any]) -> Iterator[str]:
-    """What the arguments of a call name as files and folders, also in lists, and in lists of objects."""
+    """Files and folders named in the arguments of a call, also in lists and lists of objects."""
     for name, value in given.items():
         if not (_PATH_NAME.search(name) or _MAYBE_PATH_NAME.search(name)):
             continue
@@ -237,14 +237,14 @@ def _paths(given: dict[str, Any]) -> Iterator[str]:
 
 
 def _is_path(name: str, value: str) -> bool:
-    """A source or a document may be anything; there a path is what looks like one."""
+    """True for a path. Under keys such as `source` or `document` it must look like one."""
     is_line = 0 < len(value) <= LONGEST_PATH and value.isprintable()
     return is_line and bool(_PATH_NAME.search(name) or _LIKE_A_PATH.search(value))
 
 
 # -- runs of stored messages
 
-# Messages read at a time on the way back to the one that began a run.
+# Messages read per step on the way back to the start of a run.
 PAGE = 256
 
 
@@ -255,7 +255,7 @@ class StoredRun(Struct, frozen=True):
 
 class ReadPage(Protocol):
     def __call__(self, head: str, /, *, most: int) -> Sequence[Message]:
-        """At most this many messages up to a head, the newest first."""
+        """At most this many messages up to a head, newest first."""
 
 
 def read_run(read: ReadPage, head: str | None) -> StoredRun | None:
@@ -278,7 +278,7 @@ def read_run(read: ReadPage, head: str | None) -> StoredRun | None:
 
 
 def run_entry(message: Message) -> Mapping[str, Any] | None:
-    """What a message says about the run that it belongs to; None for one that belongs to none."""
+    """The run's entry in a message; None if it belongs to no run."""
     return next((each for each in reversed(message.task_runs) if isinstance(each.get("run"), str)), None)
 
 
@@ -288,7 +288,7 @@ def begins_run(message: Message) -> bool:
 
 
 def rebuilt_run(messages: Sequence[Message]) -> TaskRun:
-    """The run of these messages, the oldest first, of which the first begins it."""
+    """The run of these messages, oldest first, starting with the one that begins it."""
     first = run_entry(messages[0]) or {}
     run = TaskRun(str(first["run"]), str(first["goal"]))
     calls: Sequence[ToolCall] = ()
@@ -315,7 +315,7 @@ def rebuilt_run(messages: Sequence[Message]) -> TaskRun:
 
 
 class RunReport(Struct, frozen=True):
-    """What became of a run: outcome, plan, files, notes used, and what it took."""
+    """The result of a run: outcome, plan, files, notes used, and its cost."""
 
     run: str
     conversation: str
@@ -330,11 +330,11 @@ class RunReport(Struct, frozen=True):
     files: tuple[FileUse, ...] = ()
     refused: tuple[str, ...] = ()
     input: int = 0
-    """Tokens of all replies, those before a `--continue` included."""
+    """Tokens of all replies, including those before a `--continue`."""
     output: int = 0
     cache_read: int = 0
     cost_usd: float | None = None
-    """Summaries included; None where a price is unknown."""
+    """Including summaries; None if a price is unknown."""
     duration_s: float = 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""The page: chat in the browser, and beside every reply what went into it. A door like `cli/`: it decides nothing.
+"""The page: chat in the browser, with the context of every reply beside it. Like `cli/`, it decides nothing.
 
-NiceGUI is imported here and nowhere else: it takes a second.
+Only this package imports NiceGUI, which takes a second.
 """

@@ -1,6 +1,6 @@
 """ChatPage: one tab with a conversation: the list at the left, messages and composer, the panel at the right.
 
-It only passes on: actions of the user to the talk, and what changed to the parts of the page.
+It passes the user's actions to the talk, and changes to the parts of the page.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recto.recall.message_search import FoundMessage
 
 NEW = "new"
-# What was written in an earlier conversation of a tab still arrives there; one opens no more of them in between.
+# A message still reaches its conversation after the tab opened this many others.
 MOST_VISITS = 16
 
 MOST_FOUND = 20
@@ -63,12 +63,12 @@ class ChatPage:
         self._start = FirstStart(door.whole, takes_keys=door.takes_keys) if door.whole else SharedStart()
         self._visit = 0
         self._visits = {0: live}
-        """The latest conversations of this tab, by a number that comes back with what is written there: a message may
-        overtake the opening of another one."""
+        """The latest conversations of this tab, by the number of the visit, which comes back with a message: it may
+        overtake the opening of another conversation."""
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._woken: LiveConversation | None = None
-        """The conversation whose model was told to get ready."""
+        """The conversation whose model is being loaded."""
 
     async def build(self) -> None:
         self._completions = Completions(self.door.whole, self._talk)
@@ -100,14 +100,14 @@ class ChatPage:
         self._show_download()
         self._show_place()
         await self._show_waiting()
-        # not before: the first count loads a vocabulary, and the scripts of the page would wait for that
+        # only now: the first count loads a vocabulary, and the page's scripts would wait for it
         self._client.on_connect(self.meter.refresh)
 
     def _talk(self) -> AsyncTalk:
         return self.live.talk
 
     def _key(self, live: LiveConversation | None = None) -> str:
-        """The browser keeps the draft by it."""
+        """The browser's key for the draft."""
         return str((live or self.live).talk.number or NEW)
 
     def _leave(self) -> None:
@@ -137,7 +137,7 @@ class ChatPage:
             self._note(await run_command(self.desk, self.live, name, str(action.get("id", ""))))
 
     def tell(self, words: str) -> None:
-        """A failure, where it can be seen, until the next action."""
+        """Show a failure until the next action."""
         self.notice.show(fill("failure", text=words) if words else "")
 
     def _note(self, words: str) -> None:
@@ -157,7 +157,7 @@ class ChatPage:
             await self.do_new()
 
     async def _move(self, live: LiveConversation) -> None:
-        """Shows another conversation in this tab."""
+        """Show another conversation in this tab."""
         self.live.onlookers.discard(self._look_on)
         self.live = live
         live.onlookers.add(self._look_on)
@@ -165,7 +165,7 @@ class ChatPage:
         self._visits[self._visit] = live
         self._visits.pop(self._visit - MOST_VISITS, None)
         self.tell("")
-        # before the messages: who sees them writes to this conversation, and its draft replaces what is in the composer
+        # before the messages: once they are visible, the user writes to this conversation and sees its draft
         self._show_place()
         await self.transcript.show()
         self.head.show(self._head_html())
@@ -195,7 +195,7 @@ class ChatPage:
             self.composer.accept(written_at)
 
     async def _written_in(self, visit: int) -> LiveConversation:
-        """The conversation that was shown where this was written."""
+        """The conversation that was open when this was written."""
         live = self._visits.get(visit)
         if live is None:
             raise Invalid("not sent: other conversations were opened meanwhile; your text is kept as a draft")
@@ -265,7 +265,7 @@ class ChatPage:
             self.transcript.draw_turn(changes)
 
     def refresh(self) -> None:
-        """Reads the end of the conversation again; several calls at once read it once."""
+        """Reload the end of the conversation; concurrent calls read it once."""
         self._must_refresh = True
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._refresh())
@@ -301,7 +301,7 @@ class ChatPage:
         return fill("chat_head", title=title, number=talk.number, model=talk.model, views=self.door.menu)
 
     def _show_download(self) -> None:
-        """A new conversation offers the built-in models anyway."""
+        """Show the download, except in a new conversation, which offers the built-in models anyway."""
         if self.door.whole:
             self.download.show(download_html(self.live.talk.model if self.live.talk.id else ""))
 
@@ -323,7 +323,7 @@ class ChatPage:
 
 
 class ConversationList(Fragment):
-    """The latest first, found by title and by what was said; hidden ones and the trash."""
+    """The list, latest first: searched by title and content; hidden ones and the trash."""
 
     def __init__(self, desk: PageDesk, live: LiveConversations, act: Act) -> None:
         super().__init__("", act)
@@ -332,7 +332,7 @@ class ConversationList(Fragment):
         self.searched, self.renaming = "", ""
         self.state: ConversationState = "active"
         self.done: dict[str, str] = {}
-        """The last change, and the action that takes it back."""
+        """The last change, and the action that undoes it."""
 
     def select(self, id: str | None) -> None:
         if id != self.selected:
@@ -351,7 +351,7 @@ class ConversationList(Fragment):
         await self.draw()
 
     async def do_rename(self, id: str) -> None:
-        """Shows a field for the title."""
+
         self.renaming = id
         await self.draw()
 

@@ -1,6 +1,6 @@
-"""Elements that run in the browser: HTML whose buttons act, the composer, plots. And how their actions arrive.
+"""Elements that run in the browser: HTML with actions, the composer, plots.
 
-Texts of plots reach the browser as data: they are written on a canvas, never as HTML.
+Texts of plots reach the browser as data and are drawn on a canvas, never as HTML.
 """
 
 import inspect
@@ -15,13 +15,13 @@ from nicegui.elements import echart
 from nicegui.events import GenericEventArguments
 
 Action = dict[str, Any]
-"""What the user did: `do` names it, the rest are the data of the button or form."""
+"""An action of the user: `do` names it, the rest is the data of the button or form."""
 Act = Callable[[Action], Coroutine[Any, Any, None]]
 Handler = Callable[[], Awaitable[object]]
 
 
 def find_handler(actor: object, action: Action) -> Handler | None:
-    """For the action `save-fact` the method `do_save_fact`, with what its parameters name; None where there is none."""
+    """The method of an action (`do_save_fact` for `save-fact`), with the data that its parameters name; or None."""
     method = getattr(actor, "do_" + str(action.get("do")).replace("-", "_"), None)
     if method is None:
         return None
@@ -51,43 +51,43 @@ async def _hear(act: Act, event: GenericEventArguments) -> None:
 
 
 class Fragment(ActingElement, component="assets/fragment.js"):
-    """HTML from a template. Whatever in it has `data-do` acts when it is clicked, sent or changed."""
+    """HTML from a template. Elements with `data-do` act when they are clicked, submitted or changed."""
 
     def __init__(self, html: str = "", act: Act | None = None, *, tag: str = "div") -> None:
         super().__init__(act, html=html, tag=tag)
 
     def show(self, html: str) -> None:
-        """Replaces the HTML; open folds stay open."""
+        """Replace the HTML; open folds stay open."""
         if html != self._props["html"]:
             self._props["html"] = html
             self.update()
 
 
 class Composer(ActingElement, component="assets/composer.js"):
-    """Where the user writes. The text stays in the browser until it is sent, and over a reload."""
+    """The message field. The browser keeps the text until it is sent, even across a reload."""
 
     def __init__(self, key: str, visit: int, act: Act, *, running: bool) -> None:
         super().__init__(act, start=key, visit=visit, busy=running)
 
     def set_place(self, key: str, visit: int, *, running: bool, is_same: bool = False) -> None:
-        """The conversation that is written to. With `is_same` it only got a number, and the text stays. `visit` comes
-        back with the message."""
+        """Set the conversation. With `is_same` it only got a number, and the text stays. `visit` comes back with the
+        message."""
         self.run_method("setPlace", key, visit, running, is_same)
 
     def accept(self, key: str) -> None:
-        """The message that was sent from there has arrived; until then the browser keeps it."""
+        """Confirm a message, which the browser keeps until then."""
         self.run_method("accepted", key)
 
     def offer(self, request: int, found: Sequence[dict[str, str]]) -> None:
-        """Completions for what was typed."""
+        """Offer completions of the typed text."""
         self.run_method("offer", request, list(found))
 
     def edit(self, kind: str, id: str, words: str, text: str) -> None:
-        """Edits something that was said; the draft comes back afterwards."""
+        """Edit an earlier message; the draft comes back afterwards."""
         self.run_method("edit", kind, id, words, text)
 
     def put(self, text: str, key: str) -> None:
-        """Adds a text to the draft of a conversation, now or once it is shown."""
+        """Add a text to the draft of a conversation, now or once it is shown."""
         self.run_method("put", text, key)
 
 
@@ -98,7 +98,7 @@ class GraphNode(Struct, frozen=True):
     group: int
     is_gone: bool = False
     is_found: bool = False
-    """Matches the search."""
+    """True if it matches the search."""
 
 
 Colour = Literal["accent", "soft", "good", "warn", "bad", "history", "rules", "tools", "memory", "summary", "system"]
@@ -108,28 +108,28 @@ class Series(Struct, frozen=True):
     name: str
     data: Sequence[float | None]
     kind: Literal["bar", "line", "marks", "points"] = "bar"
-    """A line joins what follows each other in time; models and strategies have points."""
+    """True for a time series; models and strategies have points."""
     colour: Colour = "accent"
     stack: str = ""
     right: bool = False
-    """Measured on the axis at the right."""
+    """True if measured on the right axis."""
     optional: bool = False
-    """Left out where all values are 0 or missing."""
+    """Leave it out if all values are 0 or missing."""
 
 
-# ECharts, as NiceGUI brings it.
+# ECharts, bundled with NiceGUI.
 LIBRARY = Path(echart.__file__ or "").parent / "dist"
 
 
 class Plot(ActingElement, component="assets/plot.js", esm={"nicegui-echart": str(LIBRARY)}):
-    """Bars and lines, or a graph whose nodes open notes. Both have a label for those who do not see them."""
+    """Bars and lines, or a graph whose nodes open notes, with a label for screen readers."""
 
     def __init__(self, act: Act | None = None) -> None:
         super().__init__(act, plot=None, graph=None)
 
     def show(self, label: str, names: Sequence[str], *series: Series, axes: tuple[str, str, str]) -> None:
-        """`names` stand along the axis below; `axes` name that, the one at the left and the one at the right. Nothing
-        is shown where all values are 0 or missing."""
+        """Draw series over `names`; `axes` has the titles of the bottom, left and right axes. Draws nothing if all
+        values are 0 or missing."""
         shown = [each for each in series if any(each.data) or not each.optional]
         across, up, up_right = axes
         plot = {"label": label, "names": names, "across": across, "up": up, "up_right": up_right}
@@ -140,7 +140,7 @@ class Plot(ActingElement, component="assets/plot.js", esm={"nicegui-echart": str
     def show_graph(
         self, label: str, nodes: Sequence[GraphNode], lines: Sequence[tuple[int, int, int]], groups: Sequence[str]
     ) -> None:
-        """`lines` join the places of two nodes, and say how strongly."""
+        """Draw a graph; `lines` have the indexes of two nodes and a weight."""
         graph = {"label": label, "nodes": to_builtins(nodes), "lines": lines, "groups": groups}
         self._props["graph"] = graph if nodes else None
         self.update()

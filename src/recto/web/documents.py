@@ -1,4 +1,4 @@
-"""Documents of a conversation and what they say; a note as it is, at its heading, with the used passages marked."""
+"""Documents of a conversation with their quotes; a note at its heading, with the used passages marked."""
 
 import asyncio
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class DocumentsView:
 
 
 async def documents_of(talk: AsyncTalk) -> tuple[tuple[DocumentReference, ...], list[Quote]]:
-    """The documents of the latest messages, each once, and what they were quoted with."""
+    """The documents of the latest messages, each once, and their quotes."""
     said = await talk.messages(limit=MOST_MESSAGES) if talk.id else []
     references = unique_references(each for message in reversed(said) for each in message.references)
     quotes = list(dict.fromkeys(quote for message in reversed(said) for quote in message.quotes))
@@ -53,10 +53,10 @@ class NoteView:
     name, title = "note", "Note"
 
     def __init__(self, vault: Callable[[], Vault | None], talk: Callable[[], AsyncTalk] | None = None) -> None:
-        """`talk` gives the conversation whose quotes are marked."""
+        """`talk` returns the conversation whose quotes are marked."""
         self._find_vault, self._talk = vault, talk
         self._note: tuple[str, str, int] | None = None
-        """Its path, and the heading or the line to scroll to."""
+        """The path, and the heading or line to scroll to."""
 
     @property
     def is_open(self) -> bool:
@@ -88,7 +88,7 @@ class NoteView:
 
 
 def _found(vault: Vault, link: str, line: int) -> tuple[str, str, int]:
-    """The note that a link or a path means. NotFound says which were near."""
+    """The note of a link or a path. NotFound suggests near ones."""
     inside = link.strip().removeprefix("[[").removesuffix("]]")
     parsed = Link(f"[[{inside}]]", *split_link(inside))
     at = vault.find_existing(inside)
@@ -127,8 +127,7 @@ def _heading_line(document: Document, heading: str) -> int:
 
 
 def questions_to_try(vault: Vault | None) -> list[str]:
-    """Three questions for an empty conversation: those that the notes ask, else about the notes that changed last, or
-    about nothing in particular."""
+    """Three questions for an empty conversation: from the notes, about the notes that changed last, or general ones."""
     if vault is None:
         return list(OTHER_QUESTIONS)
     notes = sorted(vault.folder.walk(), key=lambda entry: -entry.mtime_ns)

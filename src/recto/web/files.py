@@ -1,7 +1,7 @@
-"""Files that come in with messages, parked until their message is sent; pictures of the vault, as the page shows them.
+"""Uploads, parked until their message is sent; pictures of the vault for the page.
 
-Each visitor has a private folder in the home, with at most 50 files of together 128 MB: the oldest go first. All are
-gone after an hour, also those that a killed server left.
+Each visitor has a private folder in the home, with at most 50 files and 128 MB in total: the oldest go first. Files
+expire after an hour, including those left by a killed server.
 """
 
 import asyncio
@@ -29,22 +29,22 @@ from recto.web.security import MAX_BODY, TOO_LARGE
 MOST_FILES, MOST_BYTES = 50, 128 << 20
 KEPT_S, SWEEP_S = 3600.0, 60.0
 GONE = "an attachment is gone: they are kept for an hour; attach it again"
-# Pictures that a browser shows without running anything in them.
+# Picture types that cannot contain scripts.
 SHOWN_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-# Nothing in a picture can run, even where it is opened alone.
+# Nothing in a picture can run, even if it is opened directly.
 ALONE = {"content-security-policy": "default-src 'none'; sandbox", "cache-control": "private, max-age=3600"}
 
 
 class ParkedFiles:
-    """The files of one visitor. `owner` is the name of a key, or nothing."""
+    """The files of one visitor. `owner` is the name of a key, or empty."""
 
     def __init__(self, home: Path, owner: str = "") -> None:
         self._folder = home / PARKED_FOLDER / sha256(owner.encode()).hexdigest()[:32]
         self._uploading = asyncio.Lock()
 
     async def add(self, name: str, chunks: AsyncIterable[bytes]) -> str:
-        """Keeps an upload; gives its id. One upload at a time: the others wait unread. Raises Invalid for one that is
-        too large, or cannot be attached."""
+        """Store an upload, and return its id. One at a time: the others wait unread. Raises Invalid if it is too large
+        or cannot be attached."""
         async with self._uploading:
             make_private_folder(self._folder)
             file = self._folder / new_id()
@@ -58,7 +58,7 @@ class ParkedFiles:
             return file.name
 
     async def take(self, ids: Sequence[str]) -> list[Attachment]:
-        """The attachments, which are kept no longer. NotFound for one that is gone, or another's."""
+        """Remove and return the attachments. NotFound for one that is gone, or another visitor's."""
         return await asyncio.to_thread(self._take, ids) if ids else []
 
     def _take(self, ids: Sequence[str]) -> list[Attachment]:
@@ -76,7 +76,7 @@ class ParkedFiles:
     def _make_room(self) -> None:
         files = [each for each in self._folder.iterdir() if not each.suffix]
         total = 0
-        for number, file in enumerate(sorted(files, reverse=True)):  # ids are in the order of time
+        for number, file in enumerate(sorted(files, reverse=True)):  # ids sort by time
             total += file.stat().st_size
             if number >= MOST_FILES or total > MOST_BYTES:
                 _remove(file)
@@ -97,8 +97,8 @@ def _private(path: str, flags: int) -> int:
 
 
 def _finish(file: Path, name: str) -> None:
-    """Writes the name into a file of its own: it may be longer than that of a file, and hold any character. Raises
-    Invalid where the upload cannot be attached."""
+    """Write the name into a separate file: it may be too long for a file name, and hold any character. Raises Invalid
+    if the upload cannot be attached."""
     with open(file.with_suffix(".name"), "xb", opener=_private) as out:
         out.write(clean(name)[0].encode())
     _read(file)
@@ -116,7 +116,7 @@ def _remove(file: Path) -> None:
 
 @asynccontextmanager
 async def expiring_files(home: Path) -> AsyncGenerator[None, None]:
-    """While a server runs: files expire, first those that an earlier one left."""
+    """Expire files while a server runs, first those left by an earlier one."""
     await asyncio.to_thread(_remove_expired, home)
     sweeping = asyncio.create_task(_keep_removing(home))
     try:
@@ -141,7 +141,7 @@ def _remove_expired(home: Path) -> None:
 
 
 def vault_picture(vault: Vault | None, path: str) -> Response:
-    """A picture of the vault, by its path or its name as links name it."""
+    """A picture of the vault, by its path or its name in links."""
     if vault is None:
         raise NotFound(NO_VAULT)
     at = vault.find_existing(path) or vault.resolve(Link(f"[[{path}]]", *split_link(path)))

@@ -1,6 +1,6 @@
-"""FirstStart: an empty conversation: a folder of notes to choose, a key or a model, three questions to try.
+"""FirstStart: an empty conversation: choose a folder of notes, set a key or a model, try three questions.
 
-A key goes from its field to the key store, and nowhere else: it is neither shown nor logged.
+A key goes from its field to the key store only: it is neither shown nor logged.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from recto.web.documents import questions_to_try
 from recto.web.models_page import choices_html
 from recto.web.templates import fill
 
-# Those that most people have a key of come first.
+# The most common providers first.
 USUAL_PROVIDERS = ("anthropic", "openai", "gemini")
 MOST_MODELS = 60
 FAR_AWAY = "A key is taken only on a page that listens on this machine alone: the connection is not encrypted."
@@ -41,7 +41,7 @@ class FirstStart:
         self._questions: dict[Path, list[str]] = {}
 
     async def tried(self, handle: Handler) -> bool:
-        """Does one of the following; a failure is shown here. True where new conversations begin otherwise now."""
+        """Do one of the following, showing a failure here. True if the settings of new conversations changed."""
         self.told, self.failure = "", ""
         try:
             return bool(await handle())
@@ -50,7 +50,7 @@ class FirstStart:
             return False
 
     async def do_look_folder(self, value: str) -> None:
-        """A folder, as it is typed."""
+        """Look at a folder while it is typed."""
         self.typed = value
         self.offered = await asyncio.to_thread(folders_like, value)
         self.found = await asyncio.to_thread(look_at_folder, value) if value.strip() else None
@@ -80,7 +80,7 @@ class FirstStart:
         await self._read_models(":")
 
     async def _read_models(self, first: str) -> None:
-        """Those that can be asked now; those that begin so before the others."""
+        """The models available now; those that begin with the typed text first."""
         found = await model_overview(self._desk.home, self._desk.project, os.environ)
         names = [model.name for model in found.usable if model.provider != EMBEDDED]
         if not names:
@@ -117,7 +117,7 @@ class FirstStart:
 
 
 class SharedStart:
-    """The same for somebody who shares a server: notes, keys and models are its owner's."""
+    """The version for guests of a shared server: notes, keys and models belong to its owner."""
 
     async def html(self, talk: AsyncTalk) -> str:
         return fill("empty_shared", model=talk.model, questions=questions_to_try(None))

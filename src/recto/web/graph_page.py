@@ -1,4 +1,4 @@
-"""The vault as a graph: notes and links, or notes that were used together; used ones are larger, a click opens one."""
+"""The vault as a graph: notes and links, or notes used together; used ones are larger, a click opens one."""
 
 import asyncio
 from typing import ClassVar
@@ -14,7 +14,7 @@ from recto.web.documents import NoteView
 from recto.web.page import FullView
 from recto.web.templates import fill
 
-# What a browser can move about; of a larger vault the most linked and used notes are shown.
+# As many nodes as a browser can handle; a larger vault shows the most linked and used notes.
 MOST_NODES = 800
 MOST_LISTED = 40
 WAYS = {

@@ -1,6 +1,6 @@
-"""LiveConversation: a conversation that pages show: its talk, the turn that runs in it, and who looks on.
+"""LiveConversation: a conversation that pages show: its talk, its running turn, and its onlookers.
 
-Several tabs share one. What other programs add to it, such as a chat in a terminal, is noticed by looking at the store.
+Several tabs share one. Changes by other programs, such as a chat in a terminal, are found by polling the store.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ from recto.serve.key_desk import KeyDesk
 from recto.vault.vault import Vault
 from recto.web.live_turn import LiveTurn, TurnChange
 
-# How often growing replies are drawn, and how often the store is looked at for what others did.
+# Seconds between redraws of growing replies, and between polls of the store.
 DRAW_S, LOOK_S = 0.05, 1.0
-# A busy server draws less often, so that every reply gets its share.
+# A busy server draws less often, so that all replies advance.
 DRAWING_SHARE = 10
-# Conversations of the list that are compared to notice a change.
+# Conversations of the list compared to notice a change.
 MOST_LISTED = 200
 
 log = logging.getLogger(__name__)
 PageDesk = AsyncDesk | KeyDesk
-"""Everything of a home, or one key's part."""
+"""The desk of a home, or of one key's part."""
 Onlooker = Callable[[Sequence[TurnChange] | None], object]
-"""A tab that shows a conversation. Called with changes of the running turn, or None: anything else may have changed."""
+"""A tab that shows a conversation. Called with changes of the running turn, or None for any other change."""
 
 
 def failure_of(why: Exception, what: str, hint: str = "the log says more") -> str:
-    """One sentence to show. Unexpected errors are logged with their traceback."""
+    """The sentence to show. Unexpected errors are logged with their traceback."""
     if isinstance(why, RectoError):
         return why.message
     log.error("%s failed", what, exc_info=why)
@@ -47,7 +47,7 @@ class LiveConversation:
         self.talk = talk
         self.turn: LiveTurn | None = None
         self.failure = ""
-        """Why the last turn ended early; empty when it did not."""
+        """Why the last turn ended early, or empty."""
         self.onlookers: set[Onlooker] = set()
         self.task: asyncio.Task[None] | None = None
         """Of the last turn."""
@@ -67,7 +67,7 @@ class LiveConversation:
     # -- turns
 
     async def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
-        """Sends a message; while a reply comes, it waits for the end of that."""
+        """Send a message; during a reply it waits for the end."""
         if self.is_running:
             await self.talk.queue(text, attachments=attachments)
             self.refresh()
@@ -75,23 +75,23 @@ class LiveConversation:
             self.run(self.talk.stream(text, attachments=attachments))
 
     def stop(self) -> None:
-        """Stops the reply. Its text so far is kept."""
+        """Stop the reply. Its text so far is kept."""
         if self.task:
             self.task.cancel()
 
     def answer(self, part: int, answer: str) -> None:
-        """The user's answer to a question of the running turn."""
+        """Answer a question of the running turn."""
         if self.turn:
             self.turn.answer(part, answer)
             self._draw()
 
     def check_idle(self) -> None:
-        """Raises Invalid while a reply comes."""
+        """Raise Invalid during a reply."""
         if self.is_running:
             raise Invalid("a reply is on its way: wait for it, or stop it first")
 
     def run(self, events: AsyncGenerator[Event, None]) -> None:
-        """Follows a turn to its end, with or without onlookers."""
+        """Follow a turn to its end, with or without onlookers."""
         self.check_idle()
         self.turn, self.failure = LiveTurn(), ""
         self.task = asyncio.create_task(self._follow(events))
@@ -119,7 +119,7 @@ class LiveConversation:
         if isinstance(event, Appended):
             self._stored(self)
         if is_stored:
-            # what was shown as it came is a stored message now
+            # the streamed text is a stored message now
             self.turn.clear()
             self.refresh()
         if isinstance(event, Question | Replied):
@@ -139,7 +139,7 @@ class LiveConversation:
             self._tell(changes)
 
     async def look(self) -> None:
-        """Notices messages that another program has added."""
+        """Notice messages added by another program."""
         if self.is_running or self.talk.id is None:
             return
         head, is_growing = await self.talk.stored_head()
@@ -151,11 +151,11 @@ class LiveConversation:
 
 
 class LiveConversations:
-    """All that pages show now, by id, and the list of conversations."""
+    """The conversations that pages show now, by id, and the list of all."""
 
     def __init__(self, desk: PageDesk) -> None:
         self.watchers: set[Callable[[], object]] = set()
-        """Called when the list of conversations may have changed."""
+        """Callbacks for changes of the list."""
         self._desk = desk
         self._known: dict[str, LiveConversation] = {}
         self._listed: list[Conversation] = []
@@ -163,7 +163,7 @@ class LiveConversations:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self, id: str | int | None = None) -> LiveConversation:
-        """The conversation of this id or number, or a new one. NotFound where there is none."""
+        """Open a conversation by id or number, or a new one. NotFound if it does not exist."""
         talk = await self._desk.conversation(id)
         if talk.vault is not self._watched:
             self._watched = talk.vault
@@ -177,7 +177,7 @@ class LiveConversations:
         return known
 
     def running(self) -> set[str]:
-        """The ids of the conversations in which a reply is coming."""
+        """The ids of the conversations with a running reply."""
         return {id for id, live in self._known.items() if live.is_running}
 
     def _note_stored(self, live: LiveConversation) -> None:
@@ -190,7 +190,7 @@ class LiveConversations:
             watcher()
 
     def start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Runs something beside; it ends with the server at the latest."""
+        """Run something in the background; it ends with the server at the latest."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -224,7 +224,7 @@ class LiveConversations:
 
     @asynccontextmanager
     async def looking(self) -> AsyncGenerator[Self, None]:
-        """While a server runs: notices changes. At the end every turn and task ends."""
+        """Notice changes while a server runs, and end every turn and task with it."""
         looking = asyncio.create_task(self._keep_looking())
         try:
             yield self

@@ -1,4 +1,4 @@
-"""LiveTurn: a turn as it comes, in parts: text, thinking, tools, notices, questions. It gives the HTML that changed."""
+"""LiveTurn: a running turn in parts: text, thinking, tools, notices, questions. Returns the HTML that changed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from recto.web.templates import fill
 
 Asked = events.ApprovalAsked | events.CompactionProposed | events.FactProposed
 Stored = events.Appended | events.Referenced | events.Replied | events.ContextCompacted
-"""After these, everything shown so far is a stored message."""
+"""After these events everything shown so far is a stored message."""
 PartKind = Literal["text", "thinking", "tool", "notice", "question", "quotes", "status"]
 ANSWERED = {
     "allow": "You allowed it.",
@@ -24,7 +24,7 @@ ANSWERED = {
 
 
 class TurnChange(Struct, frozen=True):
-    """Blocks of a part from number `first` on; there are none after the last one."""
+    """The blocks of a part from number `first` to its end."""
 
     part: int
     kind: PartKind
@@ -50,10 +50,10 @@ class LiveTurn:
         self._parts: list[_Part] = []
         self._dirty: set[int] = set()
         self._was_cut = False
-        """Parts at the end are gone."""
+        """The number of parts left: those after it are gone."""
 
     def hear(self, event: events.Event) -> bool:
-        """Takes an event in. True if everything shown so far is stored now, so that the messages show it."""
+        """Take an event. True if everything shown so far is stored now, so that the messages show it."""
         match event:
             case events.TextDelta(text=text):
                 self._grow("text", text)
@@ -90,7 +90,7 @@ class LiveTurn:
         self._mark(part)
 
     def clear(self) -> None:
-        """Everything so far is stored, but for notices, which nobody stores."""
+        """Drop all parts, which are stored now, except notices, which are not."""
         self._parts = [part for part in self._parts if part.kind in ("notice", "question")]
         self._dirty, self._was_cut = set(range(len(self._parts))), True
         self.changed.set()
@@ -104,7 +104,7 @@ class LiveTurn:
         return changes
 
     def all_parts(self) -> list[TurnChange]:
-        """For a page that comes in later. Text that is not drawn yet follows with the next change."""
+        """All parts, for a page that joins later. Undrawn text follows with the next change."""
         return [TurnChange(number, part.kind, 0, list(part.blocks)) for number, part in enumerate(self._parts)]
 
     def _grow(self, kind: PartKind, text: str) -> None:
@@ -121,11 +121,11 @@ class LiveTurn:
         self._mark(len(self._parts) - 1)
 
     def _count(self) -> int:
-        """Of the parts without a status, which gives way to whatever comes."""
+        """The number of parts without the status, which anything replaces."""
         return len(self._parts) - (bool(self._parts) and self._parts[-1].kind == "status")
 
     def _set_status(self, words: str) -> None:
-        """The last part says what is going on now."""
+        """Show the current activity as the last part."""
         count = self._count()
         if words:
             self._parts[count:] = [_Part("status", fill("status", text=words))]

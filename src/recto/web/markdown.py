@@ -1,6 +1,6 @@
-"""Markdown as HTML in which nothing can run, load or leave the page. HTML in a text is text.
+"""Markdown as HTML that cannot run or load anything or leave the page. HTML in a text is escaped.
 
-StreamedMarkdown: a text that grows, of which only the last block is rendered again.
+StreamedMarkdown: a growing text of which only the last block is rendered again.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from pygments.util import ClassNotFound
 
 from recto.base.patient_lexer import PatientLexer
 
-# Longer code is shown as it is: colours would take longer than reading.
+# Longer code is not coloured: it would take too long.
 MOST_COLOURED = 20_000
 OUTSIDE = ("http", "https", "mailto")
 LONGEST_LINK = 200
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 IN_NOTE = "in_note"
-"""Set in the environment of a note: pictures of the vault are shown, and blocks say their line."""
+"""In the environment of a note: show pictures of the vault, and mark blocks with their line."""
 
 
 def rendered(text: str) -> Markup:
@@ -36,23 +36,23 @@ def rendered(text: str) -> Markup:
 
 
 def rendered_note(text: str, first_line: int = 1) -> Markup:
-    """The text of a note, each block with the line that it begins in."""
+    """Render a note, each block with its first line's number."""
     return Markup(_markdown().render(text, {IN_NOTE: first_line}))
 
 
 class StreamedMarkdown:
-    """The blocks of a text that is still coming. A block is settled once another follows it."""
+    """The blocks of a growing text. A block is settled once another follows it."""
 
     def __init__(self) -> None:
         self._open = ""
-        """The text from the first block on that is not settled."""
+        """The text from the first unsettled block on."""
         self._settled = 0
 
     def add(self, text: str) -> None:
         self._open += text
 
     def changes(self) -> tuple[int, list[str]]:
-        """The blocks since the last call: the number of the first of them, and the HTML of it and all after it."""
+        """The changes since the last call: the number of the first changed block, and the HTML from there on."""
         tokens = _markdown().parse(self._open)
         starts = [token.map[0] for token in tokens if token.level == 0 and token.map and token.nesting >= 0]
         begun = sorted(set(starts)) or [0]
@@ -77,7 +77,7 @@ def _markdown() -> MarkdownIt:
 
 
 def _set_places(state: StateCore) -> None:
-    """Each block runs as its first letter does, as from right to left in Arabic. Those of a note say their line."""
+    """Set each block's direction by its first letter (right to left in Arabic), and a note's line numbers."""
     first = state.env.get(IN_NOTE)
     for token in state.tokens:
         if token.level == 0 and token.nesting == 1:
@@ -110,7 +110,7 @@ def _note_link(state: StateInline, silent: bool) -> bool:
 
 
 def note_anchor(link: str) -> str:
-    """The beginning of a link that opens a note beside the chat."""
+    """The start tag of a link that opens a note beside the chat."""
     return f'<a href="#" class="note-link" data-do="note" data-link="{escape(link)}">'
 
 
@@ -125,7 +125,7 @@ def _link_open(renderer: RendererHTML, tokens: Sequence[Token], place: int, opti
 
 
 def _image(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
-    """A picture of the vault in a note. Any other is named, not loaded: loading it would tell its server who reads."""
+    """A picture of the vault in a note. Others are named, not loaded, which would reveal the reader to their server."""
     token = tokens[place]
     source, words = str(token.attrGet("src") or ""), escape(token.content)
     if IN_NOTE in env and _is_inside(source):
@@ -137,7 +137,7 @@ def _image(renderer: RendererHTML, tokens: Sequence[Token], place: int, options:
 
 
 def _is_inside(href: str) -> bool:
-    """True for what may be a path in the vault."""
+    """True if it may be a path in the vault."""
     return not _scheme(href) and not href.startswith(("/", "\\"))
 
 
@@ -158,7 +158,7 @@ def _fence(renderer: RendererHTML, tokens: Sequence[Token], place: int, options:
 
 
 def coloured(code: str, language: str) -> str:
-    """Code with its words marked by classes; as it is in a language that is not known."""
+    """Code with highlighting classes; plain in an unknown language."""
     shown = escape(code)
     if language and len(code) <= MOST_COLOURED:
         with suppress(ClassNotFound):

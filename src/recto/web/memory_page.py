@@ -1,4 +1,4 @@
-"""Memory: facts that are remembered between conversations: searched, edited, forgotten, with where they are from."""
+"""The memory page: search, edit and forget facts, with their origin."""
 
 import asyncio
 from typing import Any, ClassVar
@@ -7,7 +7,7 @@ from recto.errors import NotFound
 from recto.store.fact import FACT_KINDS, MemoryFact, checked_kind
 from recto.web.page import FullView
 
-# Facts that are listed at once.
+# Most facts listed.
 MOST = 100
 
 
@@ -18,7 +18,7 @@ class MemoryView(FullView):
     _editing = 0
 
     async def do_edit_fact(self, number: int) -> None:
-        """0 ends it."""
+        """Edit a fact; 0 ends editing."""
         self.said, self._editing = "", number
 
     async def do_save_fact(self, number: int, text: str, kind: str) -> None:
@@ -40,7 +40,7 @@ class MemoryView(FullView):
         return found | {"kinds": FACT_KINDS, "editing": self._editing}
 
     def _found(self) -> tuple[list[tuple[MemoryFact, str]], str, int]:
-        """Facts, each with why it was found; a note about the search; how many facts there are."""
+        """Facts, each with the reason it was found; a note about the search; the number of facts."""
         facts, search = self.desk.facts, self.form["search"]
         kind = checked_kind(self.form["kind"]) if self.form["kind"] else None
         if not search.strip():

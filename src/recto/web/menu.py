@@ -29,16 +29,16 @@ MOST_OFFERED = 12
 # Characters of a message in a sentence about it.
 SHOWN = 70
 REMEMBER = "add a line to the project's memory file"
-# Typing does not wait longer for folders that are being read.
+# Longest wait for folders that are being read.
 PATIENCE_S = 0.3
 
 
 class MenuPage(Struct, frozen=True):
     title: str
     in_whole: bool = True
-    """The owner of a home has it."""
+    """Available to the owner of a home."""
     in_shared: bool = False
-    """Guests of a shared server have it."""
+    """Available to guests of a shared server."""
 
 
 PAGES = {
@@ -51,7 +51,7 @@ PAGES = {
     "/settings": MenuPage("Settings"),
     SIGN_OUT: MenuPage("Sign out", in_whole=False, in_shared=True),
 }
-"""The pages besides the chat, by address, in the order of the menu."""
+"""The other pages, by address, in the order of the menu."""
 
 
 def menu(*, is_whole: bool) -> Mapping[str, str]:
@@ -62,11 +62,10 @@ def menu(*, is_whole: bool) -> Mapping[str, str]:
 class Command(NamedTuple):
     help: str
     run: Callable[[PageDesk, LiveConversation, str], Awaitable[str | None]]
-    """Returns the text to show."""
 
 
 def command_in(text: str) -> tuple[str, str] | None:
-    """The name and the words of a command; None for a message, even one that begins with a path."""
+    """The name and arguments of a command; None for a message, even one that begins with a path."""
     name, *words = text.split(maxsplit=1) or [""]
     if not name.startswith("/") or name == "/" or not set(name[1:]) <= LETTERS:
         return None
@@ -141,7 +140,7 @@ OWN = {
     "document": _document,
     "remember": _remember,
 }
-"""What the page does in a way of its own."""
+"""Commands with a function of their own on the page."""
 SLASH = {action.word: action.slash.help for action in offered("slash") if action.slash}
 COMMANDS = {name: Command(SLASH.get(name, REMEMBER), run) for name, run in OWN.items()} | {
     action.word: _made(action) for action in offered("page")
@@ -152,12 +151,12 @@ class Completions:
     """`[[` offers notes and headings, `@` files, agents, rules and references, `/` commands."""
 
     def __init__(self, desk: AsyncDesk | None, talk: Callable[[], AsyncTalk]) -> None:
-        """Without a desk commands alone are offered: files and agents are the owner's."""
+        """Without a desk only commands are offered: files and agents are the owner's."""
         self._desk, self._talk = desk, talk
         self._cached: dict[tuple[str, ...], CachedSuggestions] = {}
 
     async def find(self, token: str, following: str) -> list[dict[str, str]]:
-        """What fits the word before the cursor; `following` is the text after it."""
+        """Completions of the word before the cursor; `following` is the text after it."""
         if token.startswith("[["):
             before, after = "[[", "" if following.startswith("]]") else "]]"
             found = await asyncio.to_thread(self._notes, token[2:])
@@ -193,7 +192,7 @@ class Completions:
         return [*named, *files.best(typed.lstrip('"'))]
 
     def _named(self, desk: AsyncDesk) -> Iterable[Suggestion]:
-        """Rules and references of the agent; agents, as long as the conversation belongs to none."""
+        """Rules and references of the agent; agents, while the conversation has none."""
         talk = self._talk()
         for source in talk.agent.enabled_texts:
             kind = "ref" if source.kind == "reference" else source.kind

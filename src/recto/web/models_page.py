@@ -1,7 +1,7 @@
-"""Models: which can be asked, what they cost, which keys are set; and the built-in ones, to choose or download.
+"""The models page: available models, prices, keys; and the built-in ones, to choose or download.
 
-A process downloads one model at a time, in a thread. The download goes on when the page is closed that asked for it. It
-ends with the process, and the next one continues it. No key is shown.
+A process downloads one model at a time, in a thread. The download continues when its page is closed; if the process
+ends, the next one resumes it. No key is shown.
 """
 
 import asyncio
@@ -47,14 +47,14 @@ class _Stopped(Exception):
 
 
 class Download:
-    """A model on its way to this machine, or why it did not come."""
+    """A model being downloaded, or the reason for its failure."""
 
     def __init__(self, weights: Weights, *, is_choice: bool) -> None:
-        """`is_choice`: whether it answers in new conversations once it is here."""
+        """`is_choice`: it answers in new conversations once downloaded."""
         self.weights, self.is_choice = weights, is_choice
         self.done, self.source, self.failure = 0, BEGINNING, ""
         self._is_stopped = False
-        # ends with the process, which does not wait for it
+        # the process does not wait for it
         self._thread = Thread(target=self._fetch, name=f"download of {weights.name}", daemon=True)
         self._thread.start()
 
@@ -63,7 +63,7 @@ class Download:
         return self._thread.is_alive() and not self._is_stopped
 
     def stop(self) -> None:
-        """Keeps the bytes so far. The thread ends with the next ones; a download that begins before waits for that."""
+        """Stop, keeping the bytes so far. The thread ends at the next ones; a new download waits for that."""
         self._is_stopped = True
 
     def _fetch(self) -> None:
@@ -84,7 +84,7 @@ class Download:
 
 
 class _Current:
-    """The download of this process, and the pages that show it."""
+    """The process's download, and the pages that show it."""
 
     def __init__(self) -> None:
         self.download: Download | None = None
@@ -103,18 +103,18 @@ _current = _Current()
 
 
 class BuiltInModels:
-    """What the owner of a machine does with its models. Guests of a shared server have none of it."""
+    """Actions on the machine's models, for its owner only."""
 
     def __init__(self, desk: AsyncDesk, live: LiveConversations, watcher: Watcher) -> None:
         self._desk, self._live, self._watcher = desk, live, watcher
         _current.watchers.add(watcher)
 
     def leave(self) -> None:
-        """The page is closed."""
+        """Unregister a closed page."""
         _current.watchers.discard(self._watcher)
 
     async def do_use_built_in(self, size: str) -> None:
-        """Makes a model the one that answers, at once or when it is here."""
+        """Make a model the default, now or once it is downloaded."""
         weights = _sized(size)
         if _is_here(weights):
             await self._choose(weights)
@@ -163,7 +163,7 @@ class BuiltInModels:
 
 
 def choices_html(model: str) -> str:
-    """The built-in models, to choose one; `model` is the one that answers now."""
+    """The choice of built-in models; `model` is the current one."""
     choices = [
         {
             "weights": each,
@@ -178,12 +178,12 @@ def choices_html(model: str) -> str:
 
 
 def download_html(model: str = "") -> str:
-    """How far the download is, or why it failed. Else an offer of `model`, where that is built in and not here."""
+    """The download's progress or failure. Else an offer of `model`, if that is built in and missing."""
     return fill("download", download=_current.download, missing=missing(model))
 
 
 def missing(model: str) -> Weights | None:
-    """The weights of a built-in model that are not on this machine."""
+    """The weights of a built-in model that is not on this machine."""
     own = next((each for each in chat_models() if model == f"{EMBEDDED}:{each.name}"), None)
     return None if own is None or _is_here(own) else own
 
@@ -256,7 +256,7 @@ class ModelsView(FullView):
         return (await self.desk.conversation()).model
 
     def _keys(self) -> list[tuple[str, str, str]]:
-        """Providers, the variable of their key, and where it comes from; empty where there is none."""
+        """Providers, the variable of their key, and its origin, empty if there is none."""
         places = KeyStore(self.desk.home).places()
         rows = []
         for provider, variable in key_variables(os.environ).items():
@@ -266,7 +266,7 @@ class ModelsView(FullView):
 
 
 def _price(model: Model) -> str:
-    """US dollars for a million tokens, in and out."""
+    """US dollars per million tokens, in and out."""
     prices = model.prices
     if prices is None or prices.input is None or prices.output is None:
         return "unknown"

@@ -1,4 +1,4 @@
-"""Shared by all pages: the door to a home, the frame, and FullView, a page besides the chat."""
+"""Shared by all pages: the door to a home, the frame, and FullView, a page other than the chat."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -24,22 +24,22 @@ HEAD = """
 # NiceGUI gives up after three seconds, which a busy machine may need.
 BUILD_TIMEOUT_S = 60.0
 LISTED = 200
-# What addresses call fields of a form.
+# Names of form fields in addresses.
 QUERY = {"c": "conversation", "look": "search", "reply": "reply"}
 
 
 class PageDoor(Struct, frozen=True):
-    """Everything of a home, or the part of one key."""
+    """Access to a home, or to the part of one key."""
 
     desk: PageDesk
     live: LiveConversations
     parked: ParkedFiles
     takes_keys: bool = False
-    """A provider's key may be typed into the page."""
+    """True if the page accepts a provider's key."""
 
     @property
     def whole(self) -> AsyncDesk | None:
-        """The desk with everything of its home; None for the part of a key."""
+        """The desk of the whole home; None for the part of a key."""
         return self.desk if isinstance(self.desk, AsyncDesk) else None
 
     @property
@@ -48,12 +48,12 @@ class PageDoor(Struct, frozen=True):
 
 
 FindDoor = Callable[[Any], Awaitable[PageDoor]]
-"""Finds the door of a visitor by the scope of a request."""
+"""Returns the door of a visitor by the scope of a request."""
 
 
 @contextmanager
 def page_frame() -> Iterator[None]:
-    """The whole window, in which the places of a page stand side by side."""
+    """The container of the places of a page, side by side."""
     ui.add_head_html(HEAD)
     with ui.element("div").classes("page"):
         Fragment('<p id="announcer" role="status" aria-live="polite"></p>').classes("sr")
@@ -72,14 +72,14 @@ def place(name: str, tag: str, label: str = "") -> Iterator[None]:
 
 
 class FullView:
-    """A page such as /stats. It is drawn again after each action; what is chosen and typed stays in its form."""
+    """A page such as /stats. It is redrawn after each action; its form keeps the values."""
 
     address: ClassVar[str]
     template: ClassVar[str]
     fields: ClassVar[Mapping[str, str]] = {}
-    """The form as it is at first."""
+    """The initial form."""
     quiet: ClassVar[frozenset[str]] = frozenset()
-    """Actions after which nothing is drawn."""
+    """Actions that redraw nothing."""
 
     def __init__(self, door: PageDoor, asked: Mapping[str, str]) -> None:
         """`asked` is the query of the address."""
@@ -87,32 +87,32 @@ class FullView:
         named = {QUERY.get(name, ""): value for name, value in asked.items()}
         self.form = {name: named.get(name, default) for name, default in self.fields.items()}
         self.said = ""
-        """The last thing that was done, in a sentence."""
+        """A sentence about the last action."""
         self.actors: list[object] = [self]
         self._acting = asyncio.Lock()
 
     @property
     def desk(self) -> AsyncDesk:
-        """For pages that show all of a home."""
+        """The desk, for pages that show a whole home."""
         whole = self.door.whole
         assert whole is not None
         return whole
 
     def build(self) -> None:
-        """Makes the parts of the page, once."""
+        """Create the parts of the page, once."""
         self.body = Fragment("", self.act)
 
     async def draw(self) -> None:
-        """Fills the parts."""
+        """Fill the parts."""
         values = await self.values()
         self.body.show(fill(self.template, form=self.form, said=self.said, **values))
 
     async def values(self) -> dict[str, Any]:
-        """Values of the template besides the form."""
+        """Values of the template in addition to the form."""
         return {}
 
     async def conversation(self) -> LiveConversation | None:
-        """The conversation of the form, else the latest, as open tabs have it; None where there is none."""
+        """The conversation of the form, else the latest, shared with open tabs; None if there is none."""
         named: str | None = self.form["conversation"]
         if not named:
             latest = await self.door.desk.latest()
@@ -130,7 +130,7 @@ class FullView:
         return [(str(each.number), f"#{each.number} {each.title}") for each in found]
 
     async def do_choose(self, name: str, value: str) -> None:
-        """Sets a field of the form."""
+        """Set a field of the form."""
         self.said = ""
         if name in self.form:
             self.form[name] = value
@@ -148,7 +148,7 @@ class FullView:
         if action.get("do") in self.quiet:
             await self._try(self._handle(action))
         else:
-            async with self._acting:  # one after the other: what is drawn last must be what was done last
+            async with self._acting:  # one at a time, so that the last action is drawn last
                 self.failure.show("")
                 await self._try(self._handle_and_draw(action))
 

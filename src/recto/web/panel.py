@@ -21,16 +21,16 @@ from recto.web.models_page import missing
 from recto.web.templates import fill, pretty
 
 Json = Mapping[str, Any]
-# From this share of the window on the meter warns.
+# The meter warns from this share of the window on.
 WARNS_AT = 80
-# Replies that can be compared with.
+# Replies offered for comparison.
 MOST_REPLIES = 100
-# Of a larger request the size is shown; `recto request rebuild` has it whole.
+# Larger requests show only their size; `recto request rebuild` prints them.
 MOST_RAW = 2_000_000
 
 
 class PanelView(Protocol):
-    """What a tab shows. Each of its actions opens it."""
+    """The content of a tab. Each of its actions opens it."""
 
     @property
     def name(self) -> str: ...
@@ -56,13 +56,13 @@ class Panel:
         self._shown.show("")
 
     async def open(self, view: object) -> None:
-        """Shows a view; whatever is none of its own changes nothing."""
+        """Show a view; ignores unknown ones."""
         if (name := getattr(view, "name", None)) in self._views and self._views[name] is view:
             self._open = name
             await self.refresh()
 
     async def refresh(self) -> None:
-        """Draws the open view again."""
+        """Redraw the open view."""
         if self._open is None:
             return
         body, failure = "", ""
@@ -76,21 +76,21 @@ class Panel:
 
 
 class Meter:
-    """The window of the next turn: how full it is, by section, while the user types. In the panel: every pick, what was
-    left out, and buttons that change it."""
+    """The fill of the next window by section, while the user types. In the panel: every pick, what was left out, and
+    buttons that change it."""
 
     name, title = "window", "Next window"
 
     def __init__(self, talk: Callable[[], AsyncTalk], act: Act) -> None:
         self._window: Json = {}
-        """What the next message would send; empty where it is not known."""
+        """The next window in JSON form; empty if unknown."""
         self._failure = ""
         self._talk, self._text, self._is_wanted = talk, "", False
         self._counting: asyncio.Task[None] | None = None
         self._shown = Fragment("", act).classes("meter")
 
     def type(self, text: str) -> None:
-        """Counts for another text; while one count runs, only the latest text is counted next."""
+        """Count another text; during a count, only the latest text is counted next."""
         self._text, self._is_wanted = text, True
         if self._counting is None or self._counting.done():
             self._counting = asyncio.create_task(self._count())
@@ -110,12 +110,12 @@ class Meter:
         self._shown.show(fill("meter", **values, failure=self._failure))
 
     def refresh(self) -> None:
-        if self._failure:  # perhaps of another model, while the next one is loaded
+        if self._failure:  # perhaps of the previous model, while the next one loads
             self._shown.show("")
         self.type(self._text)
 
     async def settled(self) -> None:
-        """Waits until what was typed last is counted."""
+        """Wait until the latest text is counted."""
         if self._counting:
             await asyncio.shield(self._counting)
 
@@ -140,7 +140,7 @@ class Meter:
 
 
 def bars(window: Json) -> list[Json]:
-    """The parts of the meter; shares of the window in percent."""
+    """The parts of the meter, in percent of the window."""
     limit = window.get("limit") or 1
     parts = [(section["name"], section.get("tokens") or 0) for section in window.get("sections") or ()]
     parts.append(("reserve", window.get("reserve") or 0))
@@ -148,12 +148,12 @@ def bars(window: Json) -> list[Json]:
 
 
 def _percent(window: Json) -> int:
-    """How full the window is, the room for the reply included: at 100 something has to go."""
+    """The fill of the window, including the room for the reply: at 100 something has to go."""
     return round(100 * ((window.get("total") or 0) + (window.get("reserve") or 0)) / (window.get("limit") or 1))
 
 
 def window_values(window: Json) -> dict[str, Any]:
-    """What the templates of a window show: its sections with their picks, what was left out, the plan in sentences."""
+    """Values for the templates of a window: sections with their picks, what was left out, the plan in sentences."""
     sections = [
         {
             "name": section["name"],
@@ -204,7 +204,7 @@ def _modes(modes: Counter[str]) -> str:
 
 
 def _plan_words(plan: Json) -> list[str]:
-    """What the strategy decided, in sentences."""
+    """The strategy's decisions, in sentences."""
     told = [f"{plan.get('strategy')}: {plan.get('because')}"] if plan.get("because") else []
     for key, words in (("summed_up", "would be summed up"), ("left_out", "would be left out")):
         part = plan.get(key) or {}
@@ -218,7 +218,7 @@ def _plan_words(plan: Json) -> list[str]:
 
 
 class ReplyView:
-    """What was sent for a reply, piece by piece, the exact request, its proof, and what another had."""
+    """The request of a reply: its picks, the exact bytes, verification, and the difference from another."""
 
     name, title = "reply", "Reply"
 
@@ -226,11 +226,11 @@ class ReplyView:
         self._desk, self._talk = desk, talk
         self._message = ""
         self._texts: dict[tuple[str, int], str] = {}
-        """Texts of picks that are open, by section and place."""
+        """Open texts of picks, by section and place."""
         self._request = ""
-        """How the exact request is shown: rendered, raw, or not."""
+        """How to show the exact request: rendered, raw, or empty."""
         self._other = ""
-        """The reply that it is compared with."""
+        """The reply to compare with."""
 
     async def do_context(self, id: str) -> None:
         self._message, self._texts, self._request, self._other = id, {}, "", ""
@@ -285,7 +285,7 @@ class ReplyView:
         )
 
     async def _body(self, request: str) -> dict[str, Any]:
-        """The exact bytes, as text and as messages; nothing where they are not asked for."""
+        """The exact bytes, as text and as messages; empty unless they are open."""
         if not self._request:
             return {}
         raw = (await self._desk.rebuild(request)).decode(errors="replace")
@@ -300,8 +300,8 @@ class ReplyView:
 
 
 def request_parts(raw: str) -> list[dict[str, str]]:
-    """A request as people read it: what each message says, then tools and parameters. Any wire format: they all have
-    messages with a role and a content."""
+    """A readable request: messages, then tools and parameters. Works for any wire format: all have messages with a role
+    and content."""
     try:
         body = json.loads(raw)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Who may talk to the page, and what its documents may do: key, host, origin, size, and the content security policy.
+"""Access to the page and the rights of its documents: key, host, origin, size, and the content security policy.
 
-ASGI middleware around everything that is served. Knows nothing of what is shown.
+ASGI middleware around everything that is served. Knows nothing about the content.
 """
 
 import hmac
@@ -22,20 +22,20 @@ from recto.base.home_files import PAGE_FILE, private_home, read_json, write_json
 from recto.errors import RectoError
 from recto.serve.connections import note_valid_key
 
-# Where this port is taken, any other serves.
+# If this port is taken, any free one is used.
 USUAL_PORT = 8642
 LONGEST_QUEUE = 128
 KEY_NAME = "key"
 LEAST_KEY = 32
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-# A larger upload is refused before it is read.
+# Larger uploads are refused unread.
 MAX_BODY = 32 << 20
 COOKIE_DAYS = 90
 NO_KEY = "Open the link that `recto web` shows: it carries the key to this page."
 OTHER_SITE = "This request comes from another site, or under another name: the page answers only to its own."
 TOO_LARGE = f"This is too large: at most {MAX_BODY >> 20} MB at once."
 WELCOME = '<!doctype html><title>Recto</title><meta http-equiv="refresh" content="0;url={place}">'
-# 'unsafe-eval': NiceGUI compiles its own components and handlers in the browser. No text that is shown reaches them.
+# 'unsafe-eval': NiceGUI compiles its own components and handlers in the browser. Shown texts never reach them.
 POLICY = (
     "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self'; connect-src 'self' {socket}; base-uri 'none'; form-action 'none'; "
@@ -53,7 +53,7 @@ PRIVATE = HEADERS | {"cache-control": "no-store"}
 
 
 def listening_socket(host: str, port: int | None) -> socket.socket:
-    """Without a port on the usual one, or on any other where that is taken."""
+    """A listening socket; without a port on the usual one, or on any other if that is taken."""
     if port is None:
         with suppress(OSError, UnicodeError):
             return _listening(host, USUAL_PORT)
@@ -80,7 +80,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def read_key(home: Path) -> str:
-    """The key to the page of this home. It is kept, so that an open page finds its server again after a restart."""
+    """The stored key to the page of this home, so that an open page reconnects after a restart."""
     file = home / PAGE_FILE
     key = read_json(file).get(KEY_NAME)
     if isinstance(key, str) and len(key) >= LEAST_KEY:
@@ -95,21 +95,21 @@ def read_key(home: Path) -> str:
 
 
 class PageAccess(Struct, frozen=True):
-    """The address that the page listens on, and the key that it asks for."""
+    """The page's address and key."""
 
     key: str
     host: str
     port: int
     tickets: set[str] = field(default_factory=set)
-    """Keys for one use."""
+    """One-time keys."""
 
     @property
     def link(self) -> str:
-        """Opens the page: it carries the key once, a cookie carries it from then on."""
+        """The link with the key; a cookie carries it from then on."""
         return self._link(self.key)
 
     def one_time_link(self) -> str:
-        """For programs whose arguments other users of the machine can read."""
+        """A link to pass to programs: other users of the machine can read their arguments."""
         self.tickets.add(ticket := secrets.token_urlsafe(32))
         return self._link(ticket)
 
@@ -120,7 +120,7 @@ class PageAccess(Struct, frozen=True):
 
     @property
     def cookie(self) -> str:
-        """Cookies do not tell ports apart: two pages on one machine need two names."""
+        """The name of the cookie, with the port: cookies ignore ports, and a machine may have two pages."""
         return f"recto-{self.port}"
 
     @property
@@ -132,8 +132,8 @@ class PageAccess(Struct, frozen=True):
         return self.host in ("", "0.0.0.0", "::")
 
     def is_own(self, host: str) -> bool:
-        """Whether a Host header names this page. A name that leads here from elsewhere does not (DNS rebinding); an
-        address in digits cannot be made to lead elsewhere."""
+        """True if a Host header names this page. Foreign host names are refused (DNS rebinding); numeric addresses
+        cannot be rebound."""
         try:
             parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port or 80
@@ -143,11 +143,11 @@ class PageAccess(Struct, frozen=True):
         return port == self.port and (known or (self._is_everywhere and _is_address(name)))
 
     def is_from_here(self, scope: Scope, headers: Headers) -> bool:
-        """Whether a request comes from the page itself, under its own name."""
+        """True if a request comes from the page itself, under its own name."""
         if not self.is_own(headers.get("host", "")):
             return False
         if (origin := headers.get("origin")) is None:
-            # browsers name the origin of every socket and of whatever changes something
+            # browsers send the origin with every socket and every unsafe method
             return scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         try:
             parts = urlsplit(origin)
@@ -156,7 +156,7 @@ class PageAccess(Struct, frozen=True):
         return parts.scheme in ("http", "https") and self.is_own(parts.netloc)
 
     def admits(self, given: str) -> bool:
-        """Whether a link may open the page; a ticket does so once."""
+        """True if a link may open the page; a ticket works once."""
         if given in self.tickets:
             self.tickets.discard(given)
             return True
@@ -173,7 +173,7 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """Lets through what comes from the page itself with its key."""
+    """Admits requests from the page itself with its key."""
 
     def __init__(self, app: ASGIApp, access: PageAccess) -> None:
         self._app, self._access = app, access
@@ -193,18 +193,18 @@ class Guard:
         await app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> ASGIApp | None:
-        """What answers instead of the page; nothing for a request with a valid key."""
+        """The answer instead of the page; None for a request with a valid key."""
         query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
         given = dict(query).get(KEY_NAME)
         if not given:
             return None if self._access.opens(self._cookie(headers)) else refusal(NO_KEY)
         if scope["type"] != "http" or not self._access.admits(given):
             return refusal(NO_KEY)
-        # the key moves from the address, where others could read it, into a cookie
+        # move the key from the readable address into a cookie
         kept = [pair for pair in query if pair[0] != KEY_NAME]
-        # a path of two slashes would be another host
+        # a path that begins with two slashes would name another host
         place = "/" + quote(scope["path"].lstrip("/\\")) + (f"?{urlencode(kept)}" if kept else "")
-        # not a redirect: after one that another program began, the browser would not send a strict cookie
+        # not a redirect: after one started by another program, browsers do not send a strict cookie
         own = {"content-security-policy": "default-src 'none'"}
         response = HTMLResponse(WELCOME.format(place=escape(place)), headers=PRIVATE | own)
         self._set_cookie(response, self._access.key, max_age=COOKIE_DAYS * 86_400)
@@ -220,7 +220,7 @@ class Guard:
 
 
 class PolicyHeaders:
-    """Adds the content security policy to every answer, and its nonce to the scripts of documents."""
+    """Adds the content security policy to every response, and its nonce to the scripts of documents."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -236,7 +236,7 @@ class PolicyHeaders:
         document = bytearray()
 
         async def pass_on(message: Message) -> None:
-            """A document is held back until it is whole, since its length changes."""
+            """Pass on a response; documents are buffered, since their length changes."""
             nonlocal start
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message.setdefault("headers", []))
@@ -249,7 +249,7 @@ class PolicyHeaders:
                 document.extend(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                # whatever is shown is escaped in the document: only its own scripts are written so
+                # content is escaped in the document: only its own scripts match
                 body = bytes(document).replace(b"<script", f'<script nonce="{nonce}"'.encode())
                 MutableHeaders(raw=start["headers"])["content-length"] = str(len(body))
                 await send(start)

@@ -1,6 +1,6 @@
-"""The servers of the page: of a whole home, or shared, where each key has its part of it.
+"""The servers of the page: for a whole home, or shared, with a part of it for each key.
 
-Routes, what guards them, and their life from the first socket to the last.
+Routes, their guards, and their lifetime.
 """
 
 import asyncio
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 
 VIEWS = (WhatIfView, StatsView, GraphView, SourcesView, MemoryView, ModelsView, SettingsView)
 ASSETS = Path(__file__).parent / "assets"
-# How long an open page may keep the server from ending.
+# Longest that an open page may delay shutdown.
 GOODBYE_S = 1
-# How long a page that lost its connection finds everything as it was.
+# How long the state of a disconnected page is kept.
 RECONNECT_S = 20.0
-# A higher one takes several times as long and saves a tenth: the browser is on this machine.
+# A higher level takes several times as long and saves a tenth: the browser is on this machine.
 COMPRESSION = 4
 SIGN_IN = "/sign-in"
 OF_ENDPOINT = ("/health", "/ready", "/metrics")
 SCOPE_KEY = "recto.key"
-"""Where a request carries the key that it came with."""
-# A form with one key in it.
+"""The place of the key in a request's scope."""
+# Room for a form with one key.
 MAX_FORM = 4096
 NO_SIGN_IN = "Sign in first: open this page in a browser."
 UNKNOWN = "This key is unknown here. The owner of the server makes one with `recto serve keys add`."
@@ -69,7 +69,7 @@ log = logging.getLogger(__name__)
 async def serve_page(
     desk: AsyncDesk, host: str, listening: socket.socket, started: Callable[[PageAccess], object]
 ) -> None:
-    """Serves until the process is told to end; running replies keep their text so far. `started` is called once."""
+    """Serve until a signal ends the process; running replies keep their text so far. `started` is called once."""
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(expiring_files(desk.home))
@@ -95,8 +95,8 @@ async def _tell_start(server: uvicorn.Server, tell: Callable[[], object]) -> Non
 
 
 def page_routes(find: FindDoor, *, is_whole: bool, lifespan: Any = None) -> tuple[FastAPI, ASGIApp]:
-    """The app of the page, for its lifespan, and the app to put behind a guard. Called once: NiceGUI has one app in a
-    process. `is_whole`: with the pages that show all of a home."""
+    """The page's app, for its lifespan, and the app to put behind a guard. Call it once: NiceGUI has one app per
+    process. `is_whole`: include the pages that show a whole home."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS), name="assets")
     _add_file_routes(app, find)
@@ -134,7 +134,7 @@ def _add_file_routes(app: FastAPI, find: FindDoor) -> None:
 
     @app.get("/attached")
     async def attached(request: Request, message: str, block: int) -> Response:
-        """A picture that came with a message."""
+        """A picture attached to a message."""
         try:
             return picture(*await (await find(request.scope)).desk.attached(message, block))
         except RectoError as why:
@@ -151,12 +151,12 @@ def _add_file_routes(app: FastAPI, find: FindDoor) -> None:
 def with_page(
     gateway: Gateway, endpoint: Starlette, bound: socket.socket, host: str, names: Collection[str] = ()
 ) -> ASGIApp:
-    """The endpoint for programs and the page for people at one address. `names` are those of a proxy in front of it."""
+    """The endpoint for programs and the page for people at one address. `names` are those of a proxy."""
     home, stack = gateway.desk.home, AsyncExitStack()
     doors: dict[AccessKey, PageDoor] = {}
 
     async def find(scope: Any) -> PageDoor:
-        """The door of a key, opened with its first visit."""
+        """The door of a key, opened at its first visit."""
         key: AccessKey = scope[SCOPE_KEY]
         if key not in doors:
             desk = KeyDesk(gateway, key)
@@ -183,7 +183,7 @@ def with_page(
 
 
 class SharedAddress(PageAccess, frozen=True):
-    """The address of the page, and the names under which a proxy in front of it is reached."""
+    """The address of the page, and the names of a proxy in front of it."""
 
     names: frozenset[str] = frozenset()
 
@@ -200,7 +200,7 @@ class SharedAddress(PageAccess, frozen=True):
 
 
 class KeyGuard(Guard):
-    """Lets through what comes from the page itself with a known key, and says whose it is."""
+    """Admits requests from the page itself with a known key, and adds its owner."""
 
     def __init__(
         self, app: ASGIApp, address: SharedAddress, find: "Callable[[str], Awaitable[AccessKey | None]]"
@@ -220,7 +220,7 @@ class KeyGuard(Guard):
         return _sign_in_page("", 401) if is_document else refusal(NO_SIGN_IN)
 
     async def _signed(self, scope: Scope, receive: Receive, headers: Headers) -> Response:
-        """In or out. A sign-in carries its origin, which was checked: another site cannot sign anybody in."""
+        """Sign in or out. The checked origin keeps other sites from signing anybody in."""
         made = RedirectResponse("/", 303, headers=PRIVATE)
         if scope["path"] == SIGN_OUT:
             made.delete_cookie(self._access.cookie, httponly=True, samesite="strict")
@@ -234,7 +234,7 @@ class KeyGuard(Guard):
 
 
 def _sign_in_page(failure: str, status: int) -> Response:
-    # with no-referrer the browser would not name the origin of the form
+    # with no-referrer the browser would not send the form's origin
     own = {"referrer-policy": "same-origin", "content-security-policy": SIGN_IN_POLICY}
     return HTMLResponse(fill("sign_in", failure=failure), status, PRIVATE | own)
 

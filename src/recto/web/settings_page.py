@@ -1,6 +1,6 @@
-"""Settings: every one with its help, its value, where that comes from, and a field that is checked as one types.
+"""The settings page: each setting with its help, value, origin, and a field that is checked during typing.
 
-They are written for the user, the project, an agent or one conversation.
+Settings are written for the user, the project, an agent or one conversation.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ LEVELS = {
     "agent": ("for an agent", "the next message of the agent's conversations"),
     "conversation": ("for a conversation", "the next message"),
 }
-"""Words for each level, and when a change applies."""
+"""The words for each level, and when a change applies."""
 
 
 class SettingRow(Struct):
@@ -30,11 +30,11 @@ class SettingRow(Struct):
     value: Any
     origin: str
     typed: str = ""
-    """Typed, not saved yet."""
+    """Unsaved input."""
     wrong: str = ""
     is_right: bool = False
     here: str = ""
-    """The value that this process was started with, where it differs."""
+    """The value at the start of this process, if it differs."""
 
     @property
     def shown(self) -> str:
@@ -73,7 +73,7 @@ class SettingsView(FullView):
         self.said = f"{done} {what}. It applies from {since}."
 
     async def _write(self, key: str, value: str | None) -> None:
-        """Sets a value at the level that is chosen; None takes it back."""
+        """Set a value at the chosen level; None removes it."""
         level, agents, agent = self.form["level"], self.desk.agents, self.form["agent"]
         if level == "conversation":
             found = await self.chosen()
@@ -109,7 +109,7 @@ class SettingsView(FullView):
         return {"levels": levels, "agents": agents, "choices": choices, "groups": groups, "count": len(rows)}
 
     async def _rows(self) -> list[SettingRow]:
-        """The settings that can be made at this level, as they are in force there."""
+        """The settings of this level, with the values in force there."""
         level = self.form["level"]
         if level == "agent":
             found = await asyncio.to_thread(self.desk.agents.settings, self.form["agent"])

@@ -1,4 +1,4 @@
-"""Sources: rules, references and tools of a conversation and its agent, how each comes in, and the trust of servers."""
+"""The sources page: rules, references and tools of a conversation and its agent, their modes, trust of servers."""
 
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ class SourcesView(FullView):
     fields: ClassVar = {"conversation": ""}
     _is_fresh = False
     _changes: tuple[ToolChange, ...] = ()
-    """How tools that are shown differ from those that the user allowed."""
+    """How the shown tools differ from those that the user allowed."""
 
     async def do_include(self, source: str, value: str) -> None:
         changed = await (await self._talk()).set_include(source, value)
@@ -40,7 +40,7 @@ class SourcesView(FullView):
         self.said = f"{config.name} is no longer trusted, and not started."
 
     async def do_accept_tools(self, server: str) -> None:
-        """Accepts the tools of a server as they were shown."""
+        """Accept the tools of a server as shown."""
         shown = [change for change in self._changes if change.after.server == server]
         await self.desk.accept_tools(shown)
         self.said = f"{counted(len(shown), 'tool')} of {server} accepted as shown."

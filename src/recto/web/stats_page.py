@@ -1,4 +1,4 @@
-"""Statistics: how full the windows of a conversation were, tokens and costs by day and model, sources and notes."""
+"""The statistics page: fill of a conversation's windows, tokens and costs by day and model, sources and notes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from recto.store.source_uses import Period
     from recto.store.spending import TokenUse
 
-# Rows of a list of the most used.
+# Rows of the lists of most used items.
 MOST = 12
 PERIODS: "dict[str, Period]" = {"month": "month", "day": "day"}
-# Replies to choose from; the latest ones.
+# Latest replies to choose from.
 MOST_REPLIES = 500
-# The progress is drawn again after as many planned requests.
+# Planned requests between redraws of the progress.
 TOLD_EVERY = 5
-# Ranges of messages that are named.
+# Most ranges of messages named.
 MOST_RANGES = 8
 COLOURS: dict[str, Colour] = {"as it was": "soft", "discard": "tools", "summarize": "accent", "hybrid": "history"}
 FATES = {"verbatim": "word for word", "condensed": "as an excerpt", "summarised": "summed up", "left_out": "left out"}
@@ -54,7 +54,7 @@ class StatsView(FullView):
         self._head.show(fill("stats_head", choices=await self.choices(), number=number, uses=uses))
         self._draw_turns(uses)
         self._turns.show(fill("stats_turns", uses=uses))
-        if self.door.whole is None:  # what follows is about everybody
+        if self.door.whole is None:  # the rest covers all keys
             return
         days, models = await self.desk.token_use("day"), await self.desk.token_use("model")
         self._draw_tokens(days, models[:MOST])
@@ -75,7 +75,7 @@ class StatsView(FullView):
         self._lists.show(fill("stats_lists", sources=report.stats[:MOST], advice=report.advice, notes=notes[:MOST]))
 
     def _draw_turns(self, uses: Sequence[RequestUse]) -> None:
-        """How full the window of each reply was, with the compactions; what each cost."""
+        """Plot each reply's window fill and cost, with the compactions."""
         names = [f"#{each.number}" for each in uses]
         compacted = [each.tokens if each.compaction else None for each in uses]
         self._use.show(
@@ -133,11 +133,11 @@ class WhatIfView(FullView):
         ui.context.client.on_delete(self._stop)
 
     async def do_choose(self, name: str, value: str) -> None:
-        """Another conversation: what was about the last one is gone."""
+        """Switch to another conversation, dropping results of the last one."""
         self.form, self._found, self._compared = {**self.fields, "conversation": value}, None, None
 
     async def do_type(self, name: str, value: str) -> None:
-        """What is typed holds for both, and stays in the form."""
+        """Keep the input, which both forms share."""
         await super().do_choose(name, value)
 
     async def do_plan(self, action: Action) -> None:
@@ -155,7 +155,7 @@ class WhatIfView(FullView):
             self._compared = await self._comparing
         except asyncio.CancelledError:
             if not self._comparing.cancelled():
-                raise  # the page itself is gone
+                raise  # the page is gone
         finally:
             self._comparing.cancel()
             self._status.show("")
@@ -206,7 +206,7 @@ class WhatIfView(FullView):
         self._table.show(fill("what_if_runs", compared=self._compared, runs=runs) if self._compared else "")
 
     def _draw_runs(self, runs: Sequence[StrategyResult]) -> None:
-        """Tokens of each request, a line for each strategy; triangles are compactions. Then the strategies in all."""
+        """Plot the tokens of each request, a line per strategy with triangles for compactions; then the totals."""
         numbers = sorted({use.number for run in runs for use in run.requests})
         series = []
         for run in runs:
@@ -245,7 +245,7 @@ class WhatIfView(FullView):
 
 
 def _messages(side: Any) -> dict[str, str]:
-    """Ranges of messages by what becomes of them."""
+    """Ranges of messages by what happens to them."""
     found = {words: getattr(side.messages, key) for key, words in FATES.items()} if side else {}
     return {words: _ranges(ranges) for words, ranges in found.items() if ranges}
 

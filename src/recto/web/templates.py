@@ -1,4 +1,4 @@
-"""Templates of the page. All values are escaped; only what `markdown.py` rendered goes in as HTML."""
+"""Templates of the page. All values are escaped; only the output of `markdown.py` goes in as HTML."""
 
 import json
 from contextlib import suppress
@@ -16,7 +16,7 @@ from recto.web.markdown import rendered
 
 
 def fill(template: str, /, **values: Any) -> str:
-    """A template (without its ending) with these values."""
+    """Render a template (named without its ending)."""
     return _environment().get_template(f"{template}.html").render(values)
 
 
@@ -46,19 +46,19 @@ def _environment() -> Environment:
 
 
 def summary_html(text: str) -> Markup:
-    """A summary with what nobody said marked. Each of its lines is one, as the model reads them."""
-    # as plain text: Markup would escape what is put in
+    """A summary with its unverified parts marked, keeping its lines."""
+    # as plain text: Markup would escape the replacement
     made = str(rendered("  \n".join(text.split("\n"))))
     return Markup(made.replace(UNVERIFIED, f"<mark>{UNVERIFIED}</mark>"))
 
 
 def _clock(stored: str) -> str:
-    """A stored time as the user's clock shows it."""
+    """A stored time in local time."""
     return f"{_local(stored):%Y-%m-%d %H:%M}"
 
 
 def _today(stored: str) -> str:
-    """The time of today; empty for any other day."""
+    """The time of day; empty if it was not today."""
     found = _local(stored)
     return f"{found:%H:%M}" if found.date() == datetime.now().astimezone().date() else ""
 
@@ -68,13 +68,13 @@ def _local(stored: str) -> datetime:
 
 
 def pretty(arguments: str) -> str:
-    """JSON on several lines, anything else as it is. A user has to judge it: invisible characters become numbers."""
+    """JSON on several lines, other text unchanged. A user has to judge it, so invisible characters are escaped."""
     with suppress(ValueError, RecursionError):
         arguments = json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
     return "".join(sign if sign.isprintable() or sign in "\n\t" else f"\\u{ord(sign):04x}" for sign in arguments)
 
 
 def _tool_name(call_name: str) -> str:
-    """The name that people read (`github:create_issue`) for the name that a model calls (`github__create_issue`)."""
+    """The display name (`github:create_issue`) of a tool's name for models (`github__create_issue`)."""
     server, parted, name = call_name.partition("__")
     return f"{server}:{name}" if parted and server and name else call_name

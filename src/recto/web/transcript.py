@@ -1,6 +1,6 @@
-"""The messages that a tab shows: the end of the conversation, and older ones as far as the user has scrolled.
+"""The messages of a tab: the end of the conversation, and older ones as far as the user has scrolled.
 
-`items` makes HTML of stored messages: who said what, when, with which tools and documents; compactions as markers.
+`items` renders stored messages with speaker, time, tools and documents; compactions are markers.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from recto.web.live import LiveConversation
 from recto.web.live_turn import TurnChange
 from recto.web.templates import fill
 
-# Messages that are loaded at once, and those that are loaded to show one further back.
+# Messages loaded per step, and at most to show one further back.
 PAGE, MOST_JUMPED = 60, 2000
 LONGEST_MODEL = 40
 EMPTY = "empty"
@@ -39,7 +39,7 @@ NO_ALTERNATIVES: Mapping[str, tuple[str, ...]] = {}
 
 
 class TranscriptView(ActingElement, component="assets/messages.js"):
-    """Messages, older ones above, which are asked for when the user scrolls there; below them the running turn."""
+    """Messages, with older ones loaded on scrolling up, and the running turn below."""
 
     def __init__(self, live: Callable[[], LiveConversation], start: FirstStart | SharedStart, act: Act) -> None:
         super().__init__(act)
@@ -55,13 +55,13 @@ class TranscriptView(ActingElement, component="assets/messages.js"):
         self._props["items"], self._props["more"] = _as_items(self._shown), self._has_more
 
     async def show(self) -> None:
-        """Another conversation, from its end."""
+        """Show another conversation, from its end."""
         await self._read()
         self.run_method("show", _as_items(self._shown), self._has_more)
         self.show_turn()
 
     async def refresh(self) -> None:
-        """Reads the end again and draws changes."""
+        """Reload the end and draw changes."""
         before, archived = dict(self._shown), self._archived
         await self._read(keep=True)
         if archived != self._archived and len(self._shown) > PAGE:
@@ -70,7 +70,7 @@ class TranscriptView(ActingElement, component="assets/messages.js"):
         self.show_turn()
 
     def show_turn(self) -> None:
-        """The running turn as a whole, or why the last one ended early."""
+        """Show the whole running turn, or why the last one ended early."""
         live = self._live()
         self.run_method("setTurn", to_builtins(live.turn.all_parts()) if live.turn else None, live.failure)
 
@@ -87,7 +87,7 @@ class TranscriptView(ActingElement, component="assets/messages.js"):
         self._draw(before)
 
     async def show_message(self, named: str) -> bool:
-        """Scrolls to a message. True if it is on another branch, which is shown from now on."""
+        """Scroll to a message. True if that switched to another branch."""
         talk = self._live().talk
         message = await talk.message(named)
         is_elsewhere = False
@@ -111,7 +111,7 @@ class TranscriptView(ActingElement, component="assets/messages.js"):
             self.run_method("patch", list(self._shown), _as_items(changed), self._has_more)
 
     async def _read(self, *, limit: int = PAGE, keep: bool = False) -> None:
-        """The last messages; with `keep` after the older ones that are shown already."""
+        """Read the last messages; `keep` also keeps the older ones shown."""
         live = self._live()
         talk = live.talk
         entries = await talk.transcript(limit=limit) if talk.id else []
@@ -143,8 +143,8 @@ def _as_items(shown: dict[str, str]) -> list[dict[str, str]]:
 def items(
     entries: Iterable[TranscriptEntry], alternatives: Mapping[str, tuple[str, ...]] = NO_ALTERNATIVES
 ) -> dict[str, str]:
-    """The HTML of each message by its id, oldest first. `alternatives` are the messages in its place on branches."""
-    # a pin is a mark at its message, not a marker of its own
+    """The HTML of each message by id, oldest first. `alternatives` are its siblings on other branches."""
+    # a pin is shown at its message
     shown = [each for each in entries if not (made := each.message.compaction) or made.action not in ("pin", "unpin")]
     return {entry.message.id: _html(entry, alternatives.get(entry.message.id, ())) for entry in shown}
 
@@ -171,7 +171,7 @@ def _html(entry: TranscriptEntry, alternatives: Sequence[str]) -> str:
 
 
 def _short_model(model: str) -> str:
-    """A name as long as most are; of a longer one the end tells it from others."""
+    """A model's name, cut at the front: the end distinguishes long names."""
     return model if len(model) <= LONGEST_MODEL else f"…{model[-LONGEST_MODEL:]}"
 
 
@@ -180,7 +180,7 @@ def _about(result: ToolResult) -> str:
 
 
 def _others(message: Message, ids: Sequence[str]) -> dict[str, str] | None:
-    """Which of its alternatives a message is, and those before and after it."""
+    """The position of a message among its alternatives, and its neighbours there."""
     if len(ids) < 2 or message.id not in ids:
         return None
     at = ids.index(message.id)
@@ -203,7 +203,7 @@ def _compaction_values(block: Compaction) -> dict[str, object]:
 
 
 def _numbered(line: str) -> tuple[str, str]:
-    """The number of the message that a line begins with (`#12: …`), and the rest."""
+    """Split a line into its leading message number (`#12: …`) and the rest."""
     first, _, rest = line.partition(" ")
     number = first.removesuffix(":").removeprefix("#")
     is_numbered = first.startswith("#") and number.isascii() and number.isdecimal() and rest

@@ -1,1 +1,1 @@
-"""What commands and the chat put on the screen, drawn from values. Knows no command."""
+"""Draws values for commands and the chat. Knows no command."""

@@ -1,4 +1,4 @@
-"""Agents in lines and as JSON: what they have, how that is included, which file says so. Secrets are hidden."""
+"""Agents as text and JSON: their sources, how each is included, and which file says so. Secrets are hidden."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ def agent_summary(agents: Agents, agent: Agent) -> dict[str, Any]:
 
 
 def agent_table(agents: Agents, found: Sequence[Agent]) -> Iterator[str]:
-    """A line for each: name, whose it is, what it has, what it is for."""
+    """One line per agent: name, owner, contents, description."""
     cells = []
     for agent in found:
         have = ((agent.rules, "rule"), (agent.references, "reference"), (_servers(agent), "server"))
@@ -78,14 +78,14 @@ def _server_to_json(server: ServerConfig) -> dict[str, Any]:
     hidden: dict[str, Any] = {key: dict.fromkeys(said[key], HIDDEN) for key in ("env", "headers") if key in said}
     hidden |= {"args": without_secrets(said["args"])} if "args" in said else {}
     hidden |= {"url": without_secret_address(said["url"])} if "url" in said else {}
-    # built-in tools decide for themselves where no file does
+    # without a file, built-in tools decide
     modes = {"include": server.include or "always", "approval": server.approval or "ask"}
     told = {"enabled": server.enabled, "is_yours": server.is_yours, "from": server.origin}
     return {"name": server.name} | said | hidden | ({} if server.name == BUILT_IN_SERVER else modes) | told
 
 
 def agent_lines(agents: Agents, agent: Agent) -> Iterator[str]:
-    """Everything in force, under a heading for each kind."""
+    """Everything in force, grouped by kind."""
     yield _bold(agent.name) + (f"  {visible(agent.description)}" if agent.description else "")
     facts = [(agents.scope_of(folder), str(folder), "") for _, folder in agents.agent_folders(agent.name)]
     own: dict[str, Any] = {"model": agent.model} if agent.model else {}
@@ -122,7 +122,7 @@ def _server(server: ServerConfig) -> Iterator[str]:
     owner = "user" if server.is_yours else "project"
     yield _row(server.include or "always", server.name, server.approval or "ask", owner, timeout, off)
     handed = [*(f"{name}={HIDDEN}" for name in server.env), *(f"{name}: {HIDDEN}" for name in server.headers)]
-    # not quoted: a shell's quotes around a hidden value would only be in the way
+    # not shell-quoted: a hidden value needs no quotes
     line = without_secret_address(server.url) or " ".join([shlex.quote(server.command), *without_secrets(server.args)])
     yield _dim(f"           {visible('  '.join([line, *handed, *([f'in {server.cwd}'] if server.cwd else [])]))}")
     yield _dim(f"           {visible(server.origin)}")

@@ -1,4 +1,4 @@
-"""What requests cost, in words: of a conversation, of today, by model or day, with the limits of the user."""
+"""Costs in words: of a conversation, of today, by model or day, with the user's limits."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 UNKNOWN_COST = "price unknown"
-# Conversations that are named by number and title; older ones by their ids.
+# Only this many conversations are named by number and title, older ones by id.
 LISTED, LONGEST_TITLE = 1000, 24
 
 
@@ -32,7 +32,7 @@ def spent_in_words(spent: "Spent", limit: float = 0.0) -> str:
 
 
 def cost_lines(talk: "Talk", desk: "Desk") -> Iterator[tuple[str, str]]:
-    """What a conversation cost, by model where it had several, and what the day has cost."""
+    """The cost of a conversation, by model if it had several, and of the day."""
     limits = talk.settings.spend
     if talk.id is not None:
         (whole,) = desk.spending("total", conversation=talk.id)
@@ -56,7 +56,7 @@ def today_line(desk: "Desk", limits: "SpendSettings") -> tuple[str, str]:
 
 
 def status_of_cost(talk: "Talk", desk: "Desk") -> str:
-    """For the status line; empty where nothing was spent and no limit is set."""
+    """The status line's cost; empty if nothing was spent and no limit is set."""
     limits, told = talk.settings.spend, []
     (spent,) = desk.spending("total", conversation=talk.id) if talk.id is not None else (None,)
     if spent and (spent.cost_usd or spent.unpriced or limits.conversation):

@@ -1,4 +1,4 @@
-"""References after a reply, in lines: which documents a message named, and which a tool read or found; quotes of notes;
+"""References after a reply: documents that a message named and that a tool read or found; quotes of notes;
 search hits, with the searched words in bold."""
 
 import unicodedata
@@ -25,19 +25,19 @@ NOWHERE: Mapping[str, Path] = {}
 SUMMARY_WIDTH = 100
 QUOTES = "From your notes"
 TINY = "In the words of {model}, a small model that may be wrong:"
-# What a long word may leave empty at the end of the first line of a quote.
+# Most cells that a long word may leave empty at the end of a quote's first line.
 SLACK = 12
 LONGEST_HEADING = 40
 SNIPPET_WIDTH, AHEAD = 200, 40
 PLACES = {"active": "", "archived": "archived", "branch": "on another branch ({id})"}
-# A stemmer finds `masts` with `mast`: words differ at their end.
+# Words may differ in their endings: a stemmer finds `masts` with `mast`.
 ENDING, LEAST = 3, 3
 
 Span = tuple[int, int]
 
 
 class ReferenceListener:
-    """Collects the documents of question and reply, and gives lines to show once the reply is whole."""
+    """Collects the documents of question and reply for lines to show after the reply."""
 
     def __init__(self, *, is_terminal: bool, hint: str = "", width: int = 80) -> None:
         self._asked: Message | None = None
@@ -64,7 +64,7 @@ def message_references(
     fold: int | None = FOLD,
     hint: str = "",
 ) -> list[str]:
-    """The documents of several messages, each once, in lines; without those that were found and `quoted`."""
+    """Lines for the documents of several messages, each once; without those that were found and `quoted`."""
     known = unique_references(each for message in messages for each in message.references)
     found = [each for each in known if each.reference_type == "direct" or each.relative_path not in quoted]
     places = {
@@ -86,11 +86,11 @@ def references_shown(
     is_terminal: bool,
     hint: str = "",
 ) -> list[str]:
-    """Lines: documents that were named, then read, then found; on a terminal with colours and links to the files in
+    """Lines for documents named, then read, then found; on a terminal with colours and links to the files in
     their `places`.
 
-    Of more than `fold` only the number is shown, with a `hint` where to see them; None shows all. Broken and refused
-    ones are always shown.
+    More than `fold` are only counted, with a `hint` where to see them; None shows all. Broken and refused ones are
+    always shown.
     """
     if not references:
         return []
@@ -131,8 +131,8 @@ def _styled(text: str, is_terminal: bool, **style: Any) -> str:
 
 
 def quotes_shown(event: NotesQuoted, *, width: int, is_terminal: bool) -> list[str]:
-    """Lines: a heading, the quotes, the sentence that answers in bold, two lines at most each, and a word about what
-    follows them; on a terminal with links to the files."""
+    """A heading, the quotes in at most two lines each with the answering sentence in bold, and a word about what
+    follows; on a terminal with links to the files."""
     lines = [_styled(QUOTES, is_terminal, bold=True)] if event.quotes else []
     lines += [_quote_line(each, Path(event.vault), 2 * width - SLACK, is_terminal) for each in event.quotes]
     if event.tiny_model:
@@ -153,7 +153,7 @@ def _quote_line(quote: Quote, root: Path, room: int, is_terminal: bool) -> str:
 
 
 def _cut(line: str, cells: int) -> str:
-    """As much as fits, cut at a word; nothing if only a few letters would fit."""
+    """The text cut at a word to fit; empty if only a few letters would."""
     if cell_len(line) <= cells:
         return line
     head = set_cell_size(line, cells - 1).rstrip() if cells >= SLACK else ""
@@ -182,8 +182,8 @@ def found_to_json(found: "FoundMessage") -> dict[str, Any]:
 
 
 def hit_lines(found: "FoundMessage", wanted: str) -> tuple[str, str]:
-    """Which message it is, and the passage with the searched words in bold. A number names a message on the path of
-    its conversation; one on another branch is named by its id too."""
+    """The message, and the passage with the searched words in bold. A message on another branch also gets its id, since
+    numbers name messages of the current path."""
     message = found.message
     title = f" ({show.shortened(found.title, 40)})" if found.title else ""
     which = f"#{message.said} in conversation #{found.conversation_number}{title}"
@@ -194,7 +194,7 @@ def hit_lines(found: "FoundMessage", wanted: str) -> tuple[str, str]:
 
 
 def snippet_around(text: str, wanted: str) -> tuple[str, list[Span]]:
-    """The part of a passage with most of the words, on one line, and where they are in it."""
+    """The part of a passage with most of the words, on one line, and their places in it."""
     line = " ".join(show.visible(text).split())
     places = sorted(_places(line, wanted))
     start = _start(line, places)
@@ -205,8 +205,8 @@ def snippet_around(text: str, wanted: str) -> tuple[str, list[Span]]:
 
 
 def _places(line: str, wanted: str) -> Iterator[Span]:
-    """Where one of the words is, whatever its ending."""
-    # folded as the index folds, character by character, so that places stay
+    """The places of the words, with any ending."""
+    # folded like the index, but character by character, to keep places
     plain = "".join(unicodedata.normalize("NFC", normalize_text(sign).strip())[:1] or " " for sign in line)
     for term in query_terms(wanted):
         word = term.removesuffix("*")
@@ -222,7 +222,7 @@ def _places(line: str, wanted: str) -> Iterator[Span]:
 
 
 def _start(line: str, places: list[Span]) -> int:
-    """Where a part begins that holds as many of the places as can be, at the beginning of a word."""
+    """The word start from which `width` characters hold most of the places."""
     if len(line) <= SNIPPET_WIDTH or not places:
         return 0
     room = SNIPPET_WIDTH - AHEAD

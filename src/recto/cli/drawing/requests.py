@@ -1,5 +1,5 @@
-"""Requests explained: when, with what, and how they ended, drawn from the JSON form with numbers for ids; two requests
-compared; windows as they were and as they would be under other settings; how full the window was turn by turn."""
+"""Requests explained, drawn from the JSON form with numbers for ids; two requests compared; windows under other
+settings; how full the window was turn by turn."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
 
 Json = Mapping[str, Any]
-# Of longer differences between two texts, and of more messages, only this much is drawn.
+# Longer differences and lists of messages are cut to this.
 MOST_LINES, NUMBERS = 24, 6
 NO_NAMES: Mapping[str, str] = {}
 CONVERSATION = "conversation"
-"""The fact that two requests of different conversations differ in."""
+"""The fact in which requests of different conversations differ."""
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 PIECES = {
     "head": "the head, with the model's name",
@@ -42,7 +42,7 @@ FATES = {"verbatim": "verbatim", "condensed": "excerpt", "summarised": "summed u
 
 
 def draw_request(console: Console, record: Json, *, whole: bool = False) -> None:
-    """A request as `Record.to_json` gives it."""
+    """Draw a request from `Record.to_json`."""
     console.print(Text(f"request {record.get('id') or UNKNOWN}", "bold"))
     console.print(facts_table((name, value) for name, value in _facts(record) if value))
     console.print("")
@@ -54,7 +54,7 @@ def draw_request(console: Console, record: Json, *, whole: bool = False) -> None
 
 
 def _facts(record: Json) -> Iterator[tuple[str, str]]:
-    """What is not known is empty."""
+    """Facts by name; unknown ones are empty."""
     created = f"{when(record['created'])}, " if record.get("created") else ""
     yield "when", f"{created}to get a {record.get('purpose') or 'reply'}"
     window_from = f" (window from {record['window_from']})" if record.get("window_from") else ""
@@ -86,7 +86,7 @@ def _messages(range: Json | None) -> str:
 
 
 def _prefix(prefix: Json | None) -> str:
-    """How much of the request before this one came first again, and what broke the rest."""
+    """How much of the previous request's prefix was kept, and what broke the rest."""
     if not prefix:
         return ""
     base, kept = prefix.get("base"), prefix.get("kept") or 0
@@ -122,7 +122,7 @@ def _reply(record: Json) -> str:
 def draw_difference(
     console: Console, found: "Difference", *, names: Mapping[str, str] = NO_NAMES, whole: bool = False
 ) -> None:
-    """Parts without a difference are left out. `names` has short names for ids."""
+    """Draw the parts that differ. `names` has short names for ids."""
     before, after = (names.get(id, id) for id in (found.before, found.after))
     console.print(Text.assemble(("from ", "dim"), before, (" to ", "dim"), after, style="bold"))
     for shift in found.facts:
@@ -183,7 +183,7 @@ def draw_changes(console: Console, changes: Sequence["PickChange"], most: int, *
     if not changes:
         return
     console.print(Text("changed", "bold"))
-    # another text tells more than another score
+    # a changed text matters more than a changed score
     ordered = sorted(changes, key=lambda change: change.what == ("score",))
     shown = ordered if len(ordered) <= most + 1 else ordered[:most]
     for change in shown:
@@ -341,7 +341,7 @@ def _cells(run: "StrategyResult") -> dict[str, str]:
 
 
 def use_in_lines(uses: Sequence["RequestUse"]) -> Iterator[str]:
-    """A line for each reply: how full its window was, tokens, what it cost, and the compaction before it."""
+    """A line for each reply: fill of the window, tokens, cost, and the compaction before it."""
     width = max((len(f"{each.tokens:,}") for each in uses), default=1)
     for each in uses:
         share = each.tokens / each.limit if each.limit else 0.0

@@ -1,5 +1,4 @@
-"""Results of actions, by the names that the table of actions gives them: in words for people, and as JSON. Commands and
-the chat show them alike."""
+"""Results of actions, by their names in the table of actions: as text and as JSON, for commands and the chat."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -25,7 +24,7 @@ Json = dict[str, Any]
 
 
 class Out(Protocol):
-    """Where results are told: the command line, or a chat."""
+    """Prints results: the command line, or a chat."""
 
     def say(self, text: str, *, dim: bool | None = None) -> None: ...
 
@@ -53,14 +52,14 @@ def _draw_conversation(out: Out, done: Done) -> None:
 
 
 def _draw_message(out: Out, done: Done) -> None:
-    """The sentence of the action, about the message that it returned or was given."""
+    """The action's sentence about the message that it returned or got."""
     named = done.given.get("message")
     message = done.result if isinstance(done.result, Message) else done.talk.message(named) if named else None
     out.say(done.sentence(message, lambda text: shortened(text, TEXT_WIDTH)))
 
 
 def _restored(done: Done) -> int:
-    """How many messages are back in the window."""
+    """The number of messages that are back in the window."""
     now: Compaction = done.result
     before: list[Compaction] = done.talk.compactions(limit=2)[1:]
     return sum(block.messages_archived for block in before) - now.messages_archived
@@ -139,7 +138,7 @@ def _read_to_json(done: Done) -> Iterator[Json]:
 
 
 def fact_rows(facts: Iterable[MemoryFact], missing: Callable[[MemoryFact], str] = lambda fact: "") -> Iterator[str]:
-    """`missing` tells what is gone of the note that a fact is about."""
+    """`missing` says what is gone of a fact's note."""
     for fact in facts:
         gone = f"replaced by {fact.replaced_by}" if fact.replaced_by else missing(fact)
         yield f"{fact.number:>5}  {fact.day}  {fact.kind:<10}  {fact.marked_text}" + (f"  ({gone})" if gone else "")

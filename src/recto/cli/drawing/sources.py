@@ -1,4 +1,4 @@
-"""Sources: lists of what a conversation has and what else there is, MCP servers with what they run, use statistics."""
+"""Lists of sources in a conversation and available ones, MCP servers with what they run, use statistics."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LEGEND = "● in this conversation  ○ available"
 APPROVALS = {"ask": "", "allow": "runs without asking", "deny": "never runs"}
 STATES = {"running": "green", "starting": "yellow", "failed": "red", "untrusted": "yellow"}
-# A list that is not read on a screen is not cut, but a description stays on its line.
+# Width without a screen: descriptions stay on their line.
 UNBOUNDED = 160
 LEAST_DESCRIPTION = 12
 
@@ -49,7 +49,7 @@ def source_to_json(listed: "SourceStatus") -> dict[str, Any]:
 def draw_source_list(
     console: Console, whose: str, items: Sequence["SourceStatus"], kinds: Sequence[SourceKind], servers: "ServerList"
 ) -> None:
-    """Under a heading for each kind, by the names that commands take."""
+    """Grouped by kind, with the names that commands take."""
     console.print(Text(whose, "bold"), soft_wrap=not console.is_terminal)
     for kind in kinds:
         some = [each for each in items if each.source.kind == kind]
@@ -75,7 +75,7 @@ def draw_items(
     fold: int | None = None,
     more: str = "",
 ) -> None:
-    """Sources in the conversation first, a line each; of the others the first `fold`, and how many more."""
+    """A line for each source in the conversation, then for the first `fold` others, and the number of the rest."""
     inside = [each for each in items if each.mode is not None]
     available = [each for each in items if each.mode is None]
     shown = [*inside, *available[:fold]]
@@ -109,7 +109,7 @@ def _row(listed: "SourceStatus", whole_ids: bool, named: int, said: int, room: i
 
 
 def _badge(listed: "SourceStatus") -> tuple[Text, str]:
-    """How it came in; of an available source, how it would."""
+    """How the source is included, or would be."""
     found = badge({"mode": listed.mode or listed.include})
     return found if listed.source.enabled else Text(found.plain, "dim"), " " * (len("[Always]") - len(found))
 
@@ -121,7 +121,7 @@ def _name(listed: "SourceStatus", whole_id: bool) -> str:
 
 
 def _how(listed: "SourceStatus") -> str:
-    """What the badge does not tell."""
+    """Details that the badge lacks."""
     if not listed.source.enabled:
         return "not enabled"
     since = f" {_moment(listed.since)}" if listed.since else ""
@@ -131,7 +131,7 @@ def _how(listed: "SourceStatus") -> str:
 
 
 def _moment(since: str) -> str:
-    """A stored time; a text that is not a time is shown as it is."""
+    """A stored time; other text is shown unchanged."""
     try:
         return when(since)
     except ValueError:
@@ -143,7 +143,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _print(console: Console, line: Text) -> None:
-    # programs read lines: a long one is broken for people only
+    # lines are folded only for people
     console.print(line, soft_wrap=not console.is_terminal)
 
 
@@ -151,7 +151,7 @@ def _print(console: Console, line: Text) -> None:
 
 
 class ServerList:
-    """The MCP servers of an agent, apart from the built-in one, each with its state."""
+    """An agent's MCP servers with their state, except the built-in one."""
 
     def __init__(self, configs: Sequence["ServerConfig"], states: Iterable["ServerStatus"]) -> None:
         known = {state.name: state for state in states}
@@ -175,7 +175,7 @@ class ServerList:
             }
 
     def draw(self, console: Console) -> None:
-        """Each with what it runs, and which file says so."""
+        """Draw each with what it runs and the file that says so."""
         for config, state in self._known:
             at = _at(config, state)
             tools = f", {counted(state.tools, 'tool')}" if state and state.tools else ""
@@ -192,8 +192,7 @@ def _at(config: "ServerConfig", state: "ServerStatus | None") -> str:
 
 
 def runs(config: "ServerConfig", *, whole: bool = False) -> str:
-    """What a server runs or where it is; the `whole`, for a user who has to judge it, has all values as they are
-    written."""
+    """The server's command or address; `whole` includes all values as written, for a user who has to judge it."""
     if not whole:
         return revealed(config.runs)
     if config.url:
@@ -205,7 +204,7 @@ def runs(config: "ServerConfig", *, whole: bool = False) -> str:
 
 
 def unasked_in_words(config: "ServerConfig") -> str:
-    """Which of its tools would run without asking; empty where none would."""
+    """The tools that would run without asking; empty if there are none."""
     asked = [name for name in config.tools if config.approval_of(name) != "allow"]
     if config.approval == "allow":
         return "its tools run without asking" + (f", but for {revealed(', '.join(asked))}" if asked else "")
@@ -214,13 +213,13 @@ def unasked_in_words(config: "ServerConfig") -> str:
 
 
 def server_facts(config: "ServerConfig") -> dict[str, str]:
-    """All that a user trusts, by name."""
+    """Everything that a user trusts, by name."""
     facts = {"runs": runs(config, whole=True), "asks": unasked_in_words(config), "said in": config.origin}
     return {name: value for name, value in facts.items() if value}
 
 
 def starting_in_words(states: Iterable["ServerStatus"]) -> str:
-    """Which servers are starting; empty when none is."""
+    """The servers that are starting; empty if there are none."""
     names = [state.name for state in states if state.state == "starting"]
     return f"starting {shortened(', '.join(names), 60)}" if names else ""
 
@@ -273,7 +272,7 @@ def _table(stats: Sequence["SourceStats"], several: bool) -> Table:
 
 
 def _print_stats(console: Console, stats: Sequence["SourceStats"], several: bool) -> None:
-    """Two lines or more for each source, where a table would leave no room for its name."""
+    """Two lines or more for each source: a table would leave no room for its name."""
     for stat in stats:
         last = f"last {when(stat.last_used)[:10]}" if stat.last_used else ""
         used = _used(stat).replace("\n", " ")

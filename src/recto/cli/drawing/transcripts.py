@@ -1,5 +1,4 @@
-"""What was said and done, for people to read: messages with their blocks; compactions in words; plans as trees, and the
-report of a run."""
+"""Messages with their blocks, compactions in words, plans as trees, and the report of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 MOST_RANGES = 12
 NOTHING_CHECKED: Mapping[str, int] = {}
 NOTHING_COMPACTED = "stopped; nothing was compacted"
-# Archived messages whose lost facts are found in no more than a moment.
+# Looking for lost facts in this many archived messages takes only a moment.
 LOST_MESSAGES = 300
 RESULT_WIDTH, BRANCH_WIDTH = 200, 50
 INDENT = "  "
@@ -57,7 +56,7 @@ APPROVALS = {
 }
 MARKS = {"unfinished": "unfinished", "stopped": "stopped", "error": "failed"}
 SIGNS = {"pending": "○", "active": "▶", "done": "✔", "blocked": "✖", "dropped": "–"}
-# Files that a report names, and the width of a goal on one line.
+# Most files in a report, and the width of a goal on one line.
 MOST_FILES, GOAL_WIDTH = 12, 100
 
 
@@ -65,20 +64,20 @@ MOST_FILES, GOAL_WIDTH = 12, 100
 
 
 def event_in_words(event: ContextCompacted, writer: str = "") -> str:
-    """The marker line of a compaction that was just made; `writer` is the model that was asked last, if any."""
+    """The marker line of a new compaction; `writer` is the model that was asked last, if any."""
     by = f"summary by {writer}" if writer else "summary as before"
     sizes = (event.messages_archived, event.context_size_before, event.context_size_after)
     return compaction_line(event.compaction_number, archived_in_words(*sizes), WRITERS.get(event.made_by, by))
 
 
 def in_one_line(block: Compaction) -> str:
-    """For lists: the marker line with its time, and the action if that was not a compaction."""
+    """The marker line with its time, and the action if that was not a compaction."""
     action = "" if block.action == "compact" else f" · {block.action}"
     return f"{show.when(block.timestamp)}  {block_in_words(block)}{action}"
 
 
 def remarks(notes: tuple[str, ...], excerpts: int, checks: Mapping[str, int] = NOTHING_CHECKED) -> list[str]:
-    """More about it, a line each: what happened to the facts, what went wrong, what is sent shortened."""
+    """Lines with the fate of the facts, failures, and what is sent shortened."""
     ledger, invented = checks.get("ledger"), checks.get("invented")
     facts = (
         kept_in_words(checks),
@@ -101,7 +100,7 @@ def progress_in_words(event: SummaryProgress) -> str:
 
 
 def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
-    """All that is known about a compaction, by name. Messages are ids here: `Talk.numbered` gives their numbers."""
+    """The facts about a compaction, by name. Messages are ids here: `Talk.numbered` replaces them."""
     yield "compaction", f"{block.compaction_number}, {show.when(block.timestamp)}" + _action(block)
     covered = block.messages_archived + len(block.lifted)
     # `last` may be a Compaction, which has no number
@@ -124,7 +123,7 @@ def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
 
 
 def _ranges(ranges: Sequence[MessageRange]) -> str:
-    """The first few of them, and how many more there are."""
+    """The first few ranges, and the number of the rest."""
     named = [f"#{first}–#{last}" if first < last else f"#{first}" for first, last in ranges[:MOST_RANGES]]
     more = f" and {len(ranges) - MOST_RANGES} more" if len(ranges) > MOST_RANGES else ""
     return ", ".join(named) + more
@@ -153,7 +152,7 @@ def no_summary_in_words(block: Compaction) -> str:
 
 
 def beside_summary(block: Compaction) -> Iterator[str]:
-    """What is sent or kept with a summary, in lines: its ledger, what was set aside, and the counts of its facts."""
+    """Lines with the ledger of a summary, what was set aside, and the counts of its facts."""
     ledger: list[str] = []
     if block.ledger:
         from recto.summary.ledger import ledger_rows  # compiles patterns: a tenth of a second
@@ -172,7 +171,7 @@ def beside_summary(block: Compaction) -> Iterator[str]:
 
 
 def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, archived: int) -> Iterator[str]:
-    """What is only in the archive, or that nothing is, of the messages that were looked at."""
+    """The number of statements that are only in the archive."""
     if not found and looked_at < archived:
         yield f"Of the last {show.counted(looked_at, 'archived message')} nothing is only in the archive."
     elif not found:
@@ -184,7 +183,7 @@ def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, arch
 
 
 def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]:
-    """In columns: the number of a message, the role that says it if that is given, and the words, a line each."""
+    """One line per quotation: message number, role if any, and the words."""
     wanted = [(f"#{number} {'you' if role == 'user' else role}".rstrip(), item) for number, role, item in quotations]
     width = max((len(head) for head, _ in wanted), default=0)
     before = None
@@ -194,10 +193,10 @@ def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]
 
 
 def undone_in_words(talk: "Talk", block: Compaction, back: int) -> str:
-    """What is in the window again after a compaction was taken back."""
+    """The result of undoing a compaction."""
     try:
         left_out = talk.window().plan.left_out.count
-    except RectoError:  # the model, which alone knows its window, is not there
+    except RectoError:  # without the model its window is unknown
         left_out = 0
     if left_out:
         told = f"the summary is taken back, but the window has no room for {show.counted(left_out, 'message')}"
@@ -209,7 +208,7 @@ def undone_in_words(talk: "Talk", block: Compaction, back: int) -> str:
 
 
 def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
-    """The answer of every command that makes or shows a Compaction."""
+    """The JSON of every command that makes or shows a Compaction."""
     return {"conversation": talk.id, "head": talk.head, "compaction": wire.block_to_json(block)}
 
 
@@ -217,20 +216,20 @@ def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
 
 
 def branch_in_words(message: Message) -> str:
-    """What the end of a branch says, or did if nobody said it."""
+    """The text at the end of a branch, or else what it did."""
     block = message.compaction
     said = f"{message.role}: {show.shortened(message.text, BRANCH_WIDTH)}"
     return said if block is None else f"{block_in_words(block)}{_action(block)}"
 
 
 def tell_entry(entry: TranscriptEntry, because: str = "", *, with_tools: bool = True) -> None:
-    """Archived messages are dimmed. A Compaction is a line of its own; `because` says why it was made."""
+    """Print an entry. Archived messages are dimmed. A Compaction gets its own line; `because` adds its reason."""
     message = entry.message
     if block := message.compaction:
         show.say(f"── {block_in_words(block)} ({because or block.because}) ──", fg="yellow")
         for line in remarks(block.notes, len(block.excerpts), block.checks) if block.action == "compact" else ():
             show.say(f"· {line}", dim=True)
-        # a pin leaves the summary as it was, and that was shown above
+        # a pin keeps the summary, which was shown above
         if block.summary and block.action not in ("pin", "unpin"):
             show.say(indent(block.summary, INDENT), dim=True)
         show.say("")
@@ -308,7 +307,7 @@ def work_in_words(event: Working) -> str:
 
 
 def plan_tree(goal: str, plan: TaskPlan, *, width: int = GOAL_WIDTH) -> list[str]:
-    """The goal, below it the steps, below each its files. Plain: the status as a word, and no lines."""
+    """The goal, its steps, and their files. Plain: the status as a word, and no lines."""
     lines = [show.shortened(goal, width)]
     for place, step in enumerate(plan.steps, 1):
         lines += _branch(step, place == len(plan.steps), width)
@@ -329,7 +328,7 @@ def _branch(step: PlanStep, is_last: bool, width: int) -> Iterator[str]:
 
 
 def tree_window(lines: Sequence[str], most: int) -> list[str]:
-    """That many lines of a tree: around the step that is worked on."""
+    """`lines` lines of a tree, around the active step."""
     if len(lines) <= most:
         return list(lines)
     at = next((place for place, line in enumerate(lines) if SIGNS["active"] in line[:6]), len(lines) - 1)
@@ -342,7 +341,7 @@ def progress_line(plan: TaskPlan, step: int, max_steps: int) -> str:
 
 
 def report_lines(report: RunReport, *, conversation: str) -> Iterator[str]:
-    """The result of a run. `conversation` is how a command names it."""
+    """The result of a run. `conversation` is its name for commands."""
     because = f": {show.visible(report.because)}" if report.because else ""
     yield f"{report.outcome}{because}"
     yield from plan_tree(report.goal, report.plan)

@@ -1,4 +1,4 @@
-"""Windows drawn as bars, with their plan and their picks: the rules, references and tools, each with how it came in:
+"""Windows drawn as bars, with their plan and their picks: rules, references and tools, each with its mode:
 `[Always]`, `[Manual]`, `[Agent 0.87]`. Draws the JSON form, with numbers in place of ids.
 
 Plans and statistics in words.
@@ -30,17 +30,17 @@ RANGES = {"kept": "kept", "summed_up": "summed up", "left_out": "left out"}
 MOST_NUMBERS = 12
 BAR_WIDTH, LEAST_BAR = 28, 4
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-# Of longer lists only the best picks, and sources, are drawn, and one line tells the rest.
+# Longer lists show only the best picks and sources, and count the rest.
 MOST_PICKS, MOST = 12, 8
 IN_JSON = "--json has them all"
 UNKNOWN = "unknown"
-# Their names are numbers, which tell people less than why they are there.
+# Their names are mere numbers: the reason says more.
 SAID = ("message", "messages", "rounds")
 COLOURS = {"always": "cyan", "manual": "green", "agent": "magenta"}
 MODES = ("agent", "manual", "always")
 WIDEST_NAME = 32
-# On a screen with fewer columns the budgets of sections give way, so that bars can still be compared, and each source
-# takes two lines.
+# On a narrower screen the budgets of sections are dropped to keep the bars comparable, and each source takes two
+# lines.
 NARROW = 60
 COLUMNS: dict[str, dict[str, Any]] = {
     "name": {"no_wrap": True},
@@ -53,7 +53,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
 
 
 def grid(*columns: str, **first: Any) -> Table:
-    """A table without lines; `first` are options of its first column."""
+    """A table without lines; `first` has options of the first column."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
         table.add_column(**COLUMNS[column], **({} if place else first))
@@ -61,7 +61,7 @@ def grid(*columns: str, **first: Any) -> Table:
 
 
 def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
-    """Names at the left, values at the right."""
+
     table = grid("dim name", "text")
     for name, value in facts:
         table.add_row(name, Text(visible(value)))
@@ -69,7 +69,7 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
 
 
 def rule(words: str, width: int) -> RenderableType:
-    """Words in a rule across the screen; if they are too long for that, on a line of their own."""
+    """Words in a rule across the screen; on a line of their own if they are too long."""
     said = visible(words)
     if is_plain():
         return Text(said)
@@ -80,7 +80,7 @@ def rule(words: str, width: int) -> RenderableType:
 
 
 def plan_facts(plan: Json) -> Iterator[tuple[str, str]]:
-    """By name."""
+
     for key, name in RANGES.items():
         if range := _some(plan, key):
             ends = dict.fromkeys(str(range[end]) for end in ("first", "last") if range.get(end))
@@ -107,7 +107,7 @@ def _size(range: Json) -> str:
 
 
 def compacting_in_words(plan: Json) -> str:
-    """What the next message would do to the window."""
+    """The effect of the next message on the window."""
     done = [f"{_size(range)} {name}" for key, name in RANGES.items() if key != "kept" and (range := _some(plan, key))]
     done += [f"{counted(len(plan['excerpts']), 'message')} sent as an excerpt"] if plan.get("excerpts") else []
     done += [f"at least {plan['frees']:,} tokens freed"] if plan.get("frees") else []
@@ -127,16 +127,16 @@ def strategy_in_words(chosen: str | None, used: str | None) -> str:
 
 
 def outlook(context: "ContextSettings", plan: "Plan") -> str:
-    """What the next message would do to messages that do not fit; empty when all do."""
+    """What would happen to messages that do not fit; empty if all do."""
     if plan.cut is None:
         return ""
     return "would be compacted" if context.enabled and not plan.cut.passing else "would be sent without"
 
 
 def recalled_in_words(window: "Window") -> str | None:
-    """Which messages were recalled, by their numbers; None if none was."""
+    """The numbers of recalled messages; None if there are none."""
     picks = [pick for section in window.sections if section.name == "recalled" for pick in section.picks]
-    # several passages of one message are one message
+    # a message may be recalled in several passages
     numbers = list(dict.fromkeys(pick.because.partition(",")[0] for pick in picks))
     if not numbers:
         return None
@@ -148,7 +148,7 @@ def recalled_in_words(window: "Window") -> str | None:
 
 
 def draw_window(console: Console, window: Json, *, outlook: str = "", whole: bool = False) -> None:
-    """A window as `Window.to_json` gives it; `outlook` says what sending it would do to messages that do not fit."""
+    """Draw a window from `Window.to_json`; `outlook` says what would happen to messages that do not fit."""
     where = f"conversation {window['conversation']}" if window.get("conversation") else "a new conversation"
     title = Text(f"{where} · {visible(window.get('model') or UNKNOWN)}", "bold")
     console.print(title, soft_wrap=not console.is_terminal)
@@ -206,10 +206,10 @@ def _rows(window: Json) -> Iterator[_Row]:
 
 
 def _sections(window: Json, *, whole: bool, width: int) -> RenderableType:
-    """A bar for each; rules, references and tools follow below, by kind."""
+    """A bar for each section; rules, references and tools follow below, by kind."""
     rows, is_narrow = [*_rows(window)], width < NARROW
     table = grid("name", "text", "number", *([] if is_narrow else ["dim name"]))
-    # the room that the other columns leave: a folded bar says nothing
+    # the room that the other columns leave: a bar must not fold
     told = max((cell_len(row.told) + 2 for row in rows if row.told and not is_narrow), default=0)
     others = max((cell_len(row.name) for row in rows), default=0) + max(
         (len(f"{row.tokens:,}") for row in rows), default=0
@@ -236,7 +236,7 @@ def _tokens(some: Iterable[Json]) -> int:
 
 
 def _bar(tokens: int, limit: int, widest: int) -> str:
-    """A bar in eighths of a character; the smallest part can still be seen."""
+    """A bar in eighths of a character; never empty for a positive share."""
     if is_plain():
         return ""
     eighths = max(round(8 * widest * max(tokens, 0) / limit), 1 if tokens > 0 else 0)
@@ -263,7 +263,7 @@ def _calibrated(window: Json) -> str:
 
 
 def _picks(picks: Sequence[Json], *, whole: bool) -> Iterator[tuple[Text, int]]:
-    """Each with its tokens, in order; of many the best, and the others together."""
+    """Picks with their tokens, in order; of many the best, and the sum of the rest."""
     best = sorted(picks, key=lambda pick: -(pick.get("score") or 0.0))[:MOST_PICKS]
     shown = picks if whole or len(picks) <= MOST_PICKS + 1 else [pick for pick in picks if pick in best]
     for pick in shown:
@@ -276,7 +276,6 @@ def _pick(pick: Json) -> Text:
     name, because = (visible(str(pick.get(key) or "")) for key in ("name", "because"))
     kind, score = pick.get("kind"), pick.get("score")
     if kind == "message" and score is not None:
-        # a recalled message is named by its number, as the model reads it
         return Text(f"{score:.2f} {because}", "dim")
     if kind in SAID:
         return Text(f"{because} ({name})", "dim")
@@ -295,7 +294,7 @@ def badge(pick: Json) -> Text:
 
 
 def called(pick: Json) -> str:
-    """A tool with the server that has it."""
+    """A tool with its server."""
     name, server = (visible(str(pick.get(key) or "")) for key in ("name", "server"))
     return f"{server}:{name}" if server else name
 
@@ -320,13 +319,13 @@ def _modes(modes: Counter[str]) -> str:
 
 
 def draw_sources(console: Console, window: Json, *, whole: bool, more: str) -> None:
-    """The counts, then each kind with a heading; sources chosen for the message come last, the best first."""
+    """The counts, then each kind under a heading; sources chosen for the message come last, the best first."""
     sections = window.get("sections") or ()
     picks = [pick for section in sections for pick in section.get("picks") or () if is_source(pick)]
     if not picks:
         return
     console.print(Text(counts_line(picks), "bold"))
-    # the sign of use that the reply showed of each source
+    # the reply's sign of use of each source
     used: Any = window.get("used") if isinstance(window.get("used"), list | tuple) else ()
     signs = {_key(each): str(each["sign"]) for each in used if isinstance(each, Mapping) and each.get("sign")}
     table = _SourceTable(console, signs, more=more, whole=whole)
@@ -338,7 +337,7 @@ def draw_sources(console: Console, window: Json, *, whole: bool, more: str) -> N
 
 
 def draw_considered(console: Console, window: Json, *, whole: bool, more: str) -> None:
-    """Sources that this message might have needed, and why they are not sent."""
+    """Sources that were considered for this message, and why they are not sent."""
     if picks := [pick for pick in window.get("not_picked") or () if is_source(pick)]:
         console.print(Text("considered, not sent:", "dim"))
         table = _SourceTable(console, {}, more=more, whole=whole, style="dim")
@@ -347,7 +346,7 @@ def draw_considered(console: Console, window: Json, *, whole: bool, more: str) -
 
 
 class _SourceTable:
-    """On a narrow screen each source takes two lines, so that no name is cut."""
+    """A table of sources; on a narrow screen with two lines each, to keep names whole."""
 
     def __init__(
         self, console: Console, signs: Mapping[tuple[str, ...], str], *, more: str, whole: bool, style: str = ""
@@ -361,7 +360,7 @@ class _SourceTable:
 
     def add(self, picks: Sequence[Json]) -> None:
         is_folded = not self._whole and len(picks) > MOST + 1
-        # those that were used or chosen come first: the ones that are always there tell the least
+        # used and chosen ones first: those always included say the least
         telling = sorted(picks, key=lambda pick: (_key(pick) not in self._signs, *_order(pick, MODES)))
         shown = telling[:MOST] if is_folded else picks
         for pick in (pick for pick in picks if pick in shown):
@@ -395,7 +394,7 @@ def _key(pick: Json) -> tuple[str, ...]:
 
 
 def stats_in_words(name: str, stats: "ConversationStats") -> Iterator[tuple[str, str]]:
-    """`name` is what people call the conversation."""
+    """`name` is the conversation's number or title."""
     from recto.reports.conversation_stats import MAKE_ROOM  # statistics: windows do without
 
     said, recalled, window = stats.said, stats.recalled, stats.window
