@@ -101,7 +101,9 @@ def test_nested_groups_are_read_from_files_and_environment(tmp_path: Path) -> No
         ({"max_prompt_tokens": 1000, "reserved_response_tokens": 1000}, "reserved_response_tokens", "from 0 to 999"),
         ({"threshold": 0.4, "low_water": 0.5}, "low_water", "below 0.4"),
         ({"min_score": 0.6, "include_score": 0.5}, "min_score", "from 0 to 0.5"),
-        ({"budgets.system": 0.5}, "budgets.messages", "at most 1"),
+        ({"budgets.system": 0.5}, "budgets.system", "at most 1"),
+        ({"budgets.tools": 0.9}, "budgets.tools", "from 0 to 0.3"),
+        ({"low_water": 0.9}, "low_water", "below 0.85"),
     ],
 )
 def test_values_that_do_not_suit_each_other_are_named(

@@ -79,7 +79,7 @@ def test_of_several_settings_only_the_conflicting_one_is_ignored() -> None:
         "it is ignored"
     )
     alone = without_conflicts(settings.Settings(), Agent("bare", context={"context.budgets.tools": 0.9}))
-    assert "conflicts with context.budgets.messages = 0.6 (the default)" in only_note(alone)
+    assert "context.budgets.tools = 0.9 is not allowed; it takes a number from 0 to 0.3" in only_note(alone)
 
 
 def test_an_option_never_counts_as_a_conflict_of_the_agent() -> None:

@@ -89,15 +89,14 @@ def without_conflicts(settings: Settings, agent: Agent) -> Agent:
     """The agent without conflicting settings, and a note for each."""
     own, notes = _own_settings(settings, agent), list[str]()
 
-    def removal_helps(key: str, named: object) -> bool:
+    def removal_helps(key: str, error: Invalid) -> bool:
         rest = _conflict(settings, agent, {name: value for name, value in own.items() if name != key})
-        return rest is None or rest.data.get("key") != named
+        return rest is None or _named(rest) != _named(error)
 
     while own and (error := _conflict(settings, agent, own)):
         # drop the setting that the error names, or else one that it conflicts with
-        named = error.data.get("key")
-        ordered = sorted(own, key=lambda key: key != named)
-        key = next((key for key in ordered if removal_helps(key, named)), ordered[0])
+        ordered = sorted(own, key=lambda key: key != error.data.get("key"))
+        key = next((key for key in ordered if removal_helps(key, error)), ordered[0])
         notes.append(_describe(settings, agent, own, key, error))
         del own[key]
     if not notes:
@@ -128,9 +127,18 @@ def _conflict(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Inval
     return None
 
 
+def _named(error: Invalid) -> set[str]:
+    """The settings that a conflict is about."""
+    rivals: list[str] = error.data.get("rivals") or []  # type: ignore[assignment]
+    return {str(error.data.get("key")), *rivals}
+
+
 def _describe(settings: Settings, agent: Agent, own: Mapping[str, Any], key: str, error: Invalid) -> str:
-    named = error.data.get("key")
-    if key == named or not isinstance(named, str):
+    named = str(error.data.get("key"))
+    if key == named:
+        set_elsewhere = (each for each in _named(error) - own.keys() if settings.origin(each) != "default")
+        named = next(set_elsewhere, named)
+    if key == named:
         return f"{error.message}; it is ignored"
     is_own = named in own
     origin = _origin(agent, named) if is_own else settings.origin(named)

@@ -5,7 +5,7 @@ Plain dataclasses rather than a validation library: every command imports this, 
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -327,40 +327,55 @@ def changed(settings: Settings, values: Mapping[str, Any], origin: str | Mapping
     origins = dict.fromkeys(values, origin) if isinstance(origin, str) else {key: origin[key] for key in values}
     for key, value in values.items():
         settings = _with(settings, key.split("."), check(key, value, origins[key]))
-    return _check_together(replace(settings, origins={**settings.origins, **origins}))
+    return _check_together(replace(settings, origins={**settings.origins, **origins}), values)
 
 
-def _check_together(settings: Settings) -> Settings:
-    """Check settings that depend on each other. If only one of two was set, the default of the other adapts."""
+def _check_together(settings: Settings, just_set: Collection[str]) -> Settings:
+    """Check settings that depend on each other. If only one of two was set, the default of the other adapts. Raises
+    Invalid about the one that was just set, with its `rivals`."""
     context, own = settings.context, settings.origins
-    recent, reserved, shares = context.recent_messages_to_keep, context.reserved_response_tokens, context.budgets
+    least, recent, shares = context.min_recent_messages_to_keep, context.recent_messages_to_keep, context.budgets
+    reserved, most = context.reserved_response_tokens, context.max_prompt_tokens
+    low, high = context.low_water, context.threshold
     adapted: dict[str, Any] = {}
-    wrong: dict[str, str] = {}
-    if context.min_recent_messages_to_keep > recent:
+    wrong: list[dict[str, str]] = []
+    if least > recent:
         if recent and "context.min_recent_messages_to_keep" in own:
-            wrong["context.min_recent_messages_to_keep"] = f"a whole number from 0 to {recent}"
+            too_high, too_low = f"a whole number from 0 to {recent}", f"a whole number from {least} to 1,000, or 0"
+            wrong.append({"min_recent_messages_to_keep": too_high, "recent_messages_to_keep": too_low})
         adapted["min_recent_messages_to_keep"] = recent
-    if context.max_prompt_tokens and reserved >= context.max_prompt_tokens:
-        wrong["context.reserved_response_tokens"] = f"a whole number from 0 to {context.max_prompt_tokens - 1:,}"
-    if context.low_water >= context.threshold:
+    if most and reserved >= most:
+        too_high, too_low = f"a whole number from 0 to {most - 1:,}", f"a whole number from {reserved + 1:,} on, or 0"
+        wrong.append({"reserved_response_tokens": too_high, "max_prompt_tokens": too_low})
+    if low >= high:
         if "context.low_water" in own:
-            wrong["context.low_water"] = f"a number from 0.05 to below {context.threshold:g}"
-        adapted["low_water"] = context.threshold / 2
+            too_high, too_low = f"a number from 0.05 to below {high:g}", f"a number above {low:g}, up to 1"
+            wrong.append({"low_water": too_high, "threshold": too_low})
+        adapted["low_water"] = high / 2
     if context.min_score > context.include_score:
         if "context.min_score" not in own:
             adapted["min_score"] = context.include_score
         elif "context.include_score" not in own:
             adapted["include_score"] = context.min_score
         else:
-            wrong["context.min_score"] = f"a number from 0 to {context.include_score:g}"
+            too_high, too_low = (
+                f"a number from 0 to {context.include_score:g}",
+                f"a number from {context.min_score:g} to 1",
+            )
+            wrong.append({"min_score": too_high, "include_score": too_low})
     if 0 < context.summary_tokens < MIN_SUMMARY_TOKENS:
-        wrong["context.summary_tokens"] = f"0, or a whole number from {MIN_SUMMARY_TOKENS} to 100,000"
-    if shares.system + shares.tools + shares.messages > 1 + 1e-9:
-        left = max(0.0, 1 - shares.system - shares.tools)
-        wrong["context.budgets.messages"] = f"a number from 0 to {left:g}, so that all three are at most 1"
-    for key, allowed in wrong.items():
+        wrong.append({"summary_tokens": f"0, or a whole number from {MIN_SUMMARY_TOKENS} to 100,000"})
+    left = 1 - shares.system - shares.tools - shares.messages
+    if left < -1e-9:
+        rooms = {name: max(0.0, left + getattr(shares, name)) for name in ("messages", "tools", "system")}
+        together = "so that all three are at most 1"
+        wrong.append({f"budgets.{name}": f"a number from 0 to {room:g}, {together}" for name, room in rooms.items()})
+    for each in wrong:
+        set_now = [name for name in each if f"context.{name}" in just_set]
+        name = set_now[0] if len(set_now) == 1 else next(iter(each))
+        key, allowed = f"context.{name}", each[name]
         why = f"{settings.origin(key)}: {key} = {settings.get(key)!r} is not allowed; it takes {allowed}"
-        raise Invalid(why, key=key, allowed=allowed)
+        raise Invalid(why, key=key, allowed=allowed, rivals=[f"context.{other}" for other in each if other != name])
     return replace(settings, context=replace(context, **adapted)) if adapted else settings
 
 
