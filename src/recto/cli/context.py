@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from recto.api.actions import FOLLOWS_SETTINGS
 from recto.base.text import clean
+from recto.base.ids import is_id
 from recto.chat.compaction_words import UNVERIFIED, block_in_words
 from recto.cli import completion, options, show
 from recto.cli.actions import add_commands
@@ -146,24 +147,26 @@ def _tell_costs(lines: Iterable[tuple[str, str]]) -> None:
 
 
 @command.command("compact")
-@options.conversation_argument
-@click.argument("words", nargs=-1)
+@click.argument("words", metavar="[ID] [WORDS]...", nargs=-1)
+@options.conversation_option
 @click.option("--keep", default="", metavar="TEXT", help="What the summary must keep above all.")
 @options.settings_options
 @options.as_json_option
-def compact(id: str | None, words: tuple[str, ...], keep: str, flags: dict[str, str], as_json: bool) -> None:
-    """Summarize all but the latest messages now. Words after the ID say what to keep, as --keep does.
+def compact(conversation: str | None, words: tuple[str, ...], keep: str, flags: dict[str, str], as_json: bool) -> None:
+    """Summarize all but the latest messages now. Words say what to keep, as --keep does.
 
-    Example: recto context compact --keep "the names of the API"
+    A number or an id before them names the conversation; a title goes with --conversation.
+
+    Example: recto context compact the names of the API
     """
     from recto.cli.ask import open_listener  # the engine's events: only to compact
     from recto.cli.listener import follow, in_words
 
-    if id and not id.removeprefix("#").isalnum():  # an id has only letters and digits: this is what to keep
-        words, id = (id, *words), None
+    if conversation is None and words and (words[0].removeprefix("#").isdecimal() or is_id(words[0])):
+        conversation, words = words[0], words[1:]
     wanted = " ".join((keep, *words)).strip()
     with options.open_desk(flags) as desk:
-        talk = options.find_talk(desk, id)
+        talk = options.find_talk(desk, conversation)
         if as_json:
             show.emit(transcripts.compaction_to_json(talk, talk.compact(wanted)))
             return

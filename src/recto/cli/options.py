@@ -96,7 +96,6 @@ set_option = click.option(
     shell_complete=completion.assignments,
     help="Any setting, for this call.",
 )
-conversation_argument = click.argument("id", metavar="[ID]", required=False, shell_complete=completion.conversations)
 message_argument = click.argument("message", metavar="MESSAGE")
 document_option = click.option("--document", metavar="PATH", help="A note of the vault that goes with every message.")
 allow_tool_option = click.option(
@@ -108,6 +107,20 @@ allow_tool_option = click.option(
 )
 conversation_option = _conversation("Its number, id or title (default: the latest).")
 home_option = _conversation("Its conversation (default: the one with this id; for a number the latest).")
+
+
+def conversation_argument(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds a conversation that is named by its place or by -c; the command gets it as `id`."""
+
+    @click.argument("id", metavar="[ID]", required=False, shell_complete=completion.conversations)
+    @_conversation("The same as ID.")
+    @wraps(command)
+    def run(*args: Any, id: str | None, conversation: str | None, **named: Any) -> R:
+        if id and conversation:
+            raise click.UsageError("Give an ID or --conversation, not both.")
+        return command(*args, id=conversation or id, **named)
+
+    return run
 
 
 def assigned(option: str, assignments: Iterable[str]) -> dict[str, str]:
