@@ -179,7 +179,7 @@ def test_facts_are_remembered_found_edited_and_forgotten(served: Served, open_pa
     page.get_by_label("Search").fill("anchor")
     expect(page.get_by_role("article")).to_have_count(1)
     fact.get_by_text("Forget", exact=True).click()
-    fact.get_by_role("button", name="Yes, forget it for good").click()
+    fact.get_by_role("button", name="Yes, forget it").click()
     expect(page.get_by_text("none of its words is kept")).to_be_visible()
 
 
