@@ -51,7 +51,7 @@ Every example on these pages is run by a test.
 | 0 | the command did what it says |
 | 1 | an error: one sentence on stderr says what happened and what to do; also a check that found something wrong |
 | 2 | a wrong option, argument or command |
-| 130 | stopped with Ctrl-C; what came is kept |
+| 130 | stopped with Ctrl-C; the part received is kept |
 
 With `--json`, stdout has JSON only, one object a line, and an error is `{{"error": {{"type", "message"}}}}` on stderr.
 The types are those of [python.md](python.md), `Usage` for code 2, and `Bug`.
@@ -85,7 +85,7 @@ class Described(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it says about itself, without its examples."""
+        """The help text without its examples."""
         return re.sub(r"\n{2,}", "\n\n", EXAMPLE.sub("", inspect.cleandoc(self.command.help or ""))).strip()
 
     @property

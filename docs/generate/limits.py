@@ -23,7 +23,7 @@ SIZES = (
     ("a rule or a reference", file_cache.MAX_FILE_BYTES, "a larger one is ignored, with a note"),
     ("a template", templates.MAX_BYTES, "a larger one is refused"),
     ("an attached file", documents.LARGEST, "a larger one is refused"),
-    ("the answer of an MCP server", transports.MAX_MESSAGE_BYTES, "the call fails, and the model is told"),
+    ("the answer of an MCP server", transports.MAX_MESSAGE_BYTES, "the call fails, and its result says so"),
     ("a picture in an imported archive", formats.MAX_FILE_BYTES, "a larger one is left out"),
     ("conversations in an imported zip file, unpacked", formats.MAX_UNPACKED_BYTES, "the file is refused"),
 )

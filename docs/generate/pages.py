@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[1]
 
 
 def made_pages() -> dict[str, str]:
-    """What the pages should be, by their paths below docs/."""
+    """The generated pages, by path below docs/."""
     return {"settings.md": settings_page(), **command_pages()} | {
         path: with_parts((DOCS / path).read_text("utf-8"), parts())
         for path, parts in (("tokens.md", token_parts), ("troubleshooting.md", limit_parts))

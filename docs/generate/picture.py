@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _screen() -> str:
-    """What stands on the screen after everything was typed and answered."""
+    """The screen after everything was typed and answered."""
     with tempfile.TemporaryDirectory() as folder:
         surroundings = {name: value for name, value in os.environ.items() if not name.startswith("RECTO_")}
         surroundings |= {"RECTO_HOME": f"{folder}/home", "TERM": "xterm-256color", "COLORTERM": "truecolor"}

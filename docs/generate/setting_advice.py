@@ -16,7 +16,7 @@ ADVICE = {
     ),
     "vault": SettingAdvice("Set it if you always chat over the same folder of notes.", "~/notes"),
     "system_prompt": SettingAdvice(
-        "Set it to give every conversation the same instructions. An agent is the better place for those of one job.",
+        "Set it to give every conversation the same instructions. Use an agent for the instructions of one job.",
         "Answer in British English, in at most three sentences.",
     ),
     "system_prompt_file": SettingAdvice(
@@ -37,7 +37,7 @@ ADVICE = {
     ),
     "context.confirm": SettingAdvice("Switch it on to read each summary before it replaces messages.", "on"),
     "context.threshold": SettingAdvice(
-        "Lower it for replies that are cheaper and sooner. Raise it to keep more messages word for word.", "0.7"
+        "Lower it for cheaper and faster replies. Raise it to keep more messages word for word.", "0.7"
     ),
     "context.prepare_at": SettingAdvice(
         "Set it to 0 if the model is expensive: a summary that is written ahead is sometimes not used.", "0"
@@ -58,24 +58,20 @@ ADVICE = {
     "context.summary_ratio": SettingAdvice(
         "Raise it if summaries leave out too much. The summary takes that room from messages.", "0.25"
     ),
-    "context.summary_tokens": SettingAdvice(
-        "Set it if summaries should have the same length whatever the model's window is.", "1500"
-    ),
+    "context.summary_tokens": SettingAdvice("Set it if summaries should have the same length for any window.", "1500"),
     "context.summary_style": SettingAdvice(
         "Say what summaries of your conversations should look like.", "Bullet points. Keep every figure and date."
     ),
     "context.summary_timeout_s": SettingAdvice(
-        "Raise it for a slow model of your own. After that time Recto selects sentences instead.", "600"
+        "Raise it for a slow local model. After that time Recto selects sentences instead.", "600"
     ),
     "context.recall_ratio": SettingAdvice(
         "Lower it if old messages distract the model, or to spend less. 0 also takes the recall tool away.", "0.2"
     ),
-    "context.recall_tokens": SettingAdvice(
-        "Set it if recall should bring the same amount whatever the model's window is.", "2000"
-    ),
+    "context.recall_tokens": SettingAdvice("Set it if recall should bring the same amount for any window.", "2000"),
     "context.top_k": SettingAdvice("Raise it if you have hundreds of sources and the right one is not found.", "50"),
     "context.top_n": SettingAdvice("Lower it to keep windows small. Set it to 0 to include only clear matches.", "3"),
-    "context.include_score": SettingAdvice("Raise it if sources come in that are beside the point.", "0.8"),
+    "context.include_score": SettingAdvice("Raise it if irrelevant sources are included.", "0.8"),
     "context.min_score": SettingAdvice(
         "Lower it if sources that you miss are listed as considered by `recto request show`.", "0.3"
     ),
@@ -83,17 +79,18 @@ ADVICE = {
         "Switch it off for a chat that should know nothing from elsewhere.", "off"
     ),
     "context.use_project_memory": SettingAdvice("Switch it off where these files are meant for other programs.", "off"),
-    "context.use_agent_memory": SettingAdvice("Switch it off in the agent's own agent.toml to rest its memory.", "off"),
+    "context.use_agent_memory": SettingAdvice("Switch it off in the agent's agent.toml to ignore its memory.", "off"),
     "context.use_user_memory": SettingAdvice("Switch it off for agents that need not know about you.", "off"),
     "context.use_facts": SettingAdvice("Switch it off if nothing should be remembered or recalled.", "off"),
-    "context.learn_facts": SettingAdvice("Set `ask` to be asked about each fact, `on` to learn at once.", "ask"),
+    "context.learn_facts": SettingAdvice("Set `ask` to be asked about each fact, `on` to learn without asking.", "ask"),
     "context.learn_by_model": SettingAdvice(
         "Switch it off if learning facts should cost nothing: each message that may state one costs a short request.",
         "off",
     ),
     "context.learn": SettingAdvice("Switch it off if what was used before should not count.", "off"),
     "context.count_at_provider": SettingAdvice(
-        "Anthropic and Gemini count for nothing. Switch it off to send them nothing but what they answer.", "off"
+        "Anthropic and Gemini count free of charge. Switch it off to send them only the requests that they answer.",
+        "off",
     ),
     "context.max_prompt_tokens": SettingAdvice(
         "Set it to spend less with a model that has a very large window: every token is paid for at every turn.",
@@ -120,13 +117,13 @@ ADVICE = {
     ),
     "reply.temperature": SettingAdvice("Set it to 0 for replies that differ as little as possible.", "0"),
     "reply.thinking_budget": SettingAdvice(
-        "Set it to let a model think that can. Thinking is paid for like a reply.", "4000"
+        "Set it to turn thinking on for models that support it. Thinking is paid for like a reply.", "4000"
     ),
-    "reply.timeout_s": SettingAdvice("Raise it for a slow server of your own.", "600"),
+    "reply.timeout_s": SettingAdvice("Raise it for a slow server.", "600"),
     "reply.tries": SettingAdvice("Set it to 1 in scripts that try again themselves.", "1"),
     "tools.enabled": SettingAdvice("Switch it off to save the tokens of all tools, which are sent every time.", "off"),
     "tools.step_limit": SettingAdvice("Raise it for agents that work on long tasks by themselves.", "60"),
-    "tools.call_limit": SettingAdvice("Lower it if a small model calls tools without end.", "32"),
+    "tools.call_limit": SettingAdvice("Lower it if a small model keeps calling tools.", "32"),
     "tools.timeout_s": SettingAdvice("Raise it for tools that build, test or fetch much.", "300"),
     "tools.start_s": SettingAdvice("Raise it for MCP servers that are installed when they first start.", "120"),
     "tools.result_characters": SettingAdvice(
@@ -142,7 +139,7 @@ ADVICE = {
     "references.auto": SettingAdvice(
         "Choose `always` to find passages for every message, `never` to send only what you link.", "always"
     ),
-    "references.quotes": SettingAdvice("Choose `never` if you want the model's words alone.", "never"),
+    "references.quotes": SettingAdvice("Choose `never` if you want only the model's words.", "never"),
     "references.outside": SettingAdvice(
         "Switch it on if you often write `@path` for files elsewhere on your machine.", "on"
     ),
@@ -156,7 +153,7 @@ ADVICE = {
     ),
     "store.backup": SettingAdvice("Switch it off if the home is backed up otherwise.", "off"),
     "spend.conversation": SettingAdvice("Set it before you let an agent work alone.", "2"),
-    "spend.day": SettingAdvice("Set it to be sure what a day costs at the most.", "5"),
+    "spend.day": SettingAdvice("Set it to cap what a day can cost.", "5"),
     "serve.body_mb": SettingAdvice("Raise it where clients send many images in one request.", "64"),
     "serve.proxies": SettingAdvice(
         "Set it where a reverse proxy is in front of `recto serve` or the page, so that limits for an address count "

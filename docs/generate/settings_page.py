@@ -25,11 +25,11 @@ recto context show --set context.threshold=0.6
 The first command writes into `config.toml` in `RECTO_HOME` (default `~/.recto`). `--project` writes into
 `.recto/config.toml` of the project instead. The last command changes a setting for one call only.
 
-A setting can be set in six places. Each place wins over those before it:
+A setting can be set in six places. Each place overrides those before it:
 
 | place | how | for |
 |---|---|---|
-| your file | `recto config set KEY VALUE` | all you do |
+| your file | `recto config set KEY VALUE` | everything you do |
 | the project's file | `recto config set --project KEY VALUE` | everybody who works in this folder |
 | the environment | `RECTO_` and the key, such as `RECTO_CONTEXT_THRESHOLD=0.7` | a shell, a container |
 | the agent | `recto agent config NAME KEY VALUE` | conversations of this agent |
@@ -59,7 +59,7 @@ GROUPS = {
         "Context",
         "What goes into the window, and what happens when it is full; [compaction.md](compaction.md).",
     ),
-    "context.budgets": ("Budgets", "Shares of the room; [tokens.md](tokens.md) works an example out."),
+    "context.budgets": ("Budgets", "Shares of the room; [tokens.md](tokens.md) has a worked example."),
     "reply": ("Replies", "What is asked of the model that answers; [models.md](models.md)."),
     "tools": ("Tools", "Tools of the vault and of MCP servers; [sources.md](sources.md)."),
     "references": ("Documents", "Notes and files that messages name; [vault.md](vault.md)."),

@@ -24,7 +24,7 @@ Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def stubs() -> dict[Path, str]:
-    """What the stubs should be, by their files."""
+    """The generated stubs, by file."""
     return {API / "blocking.pyi": _blocking_source(), ROOT / "__init__.pyi": _door_source()}
 
 

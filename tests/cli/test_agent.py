@@ -109,7 +109,7 @@ def test_new_writes_nothing_over(run: Run, home: Path, project: Path) -> None:
     write(home / "agents/clerk/agent.toml", "# mine\n")
     failure(run("agent", "new", "clerk"))
     assert (home / "agents/clerk/agent.toml").read_text() == "# mine\n"
-    assert "what the project says wins" in run("agent", "new", "clerk", "--project").stdout
+    assert "the project's wins" in run("agent", "new", "clerk", "--project").stdout
     assert (project / ".recto/agents/clerk/rules/example.md").is_file()
 
 

@@ -47,7 +47,7 @@ def test_ctrl_c_stops_the_reply_and_the_chat_goes_on(terminal: type[Terminal], s
     chat.type("count\r")
     chat.wait_for("first")
     chat.type("\x03")
-    chat.wait_for("stopped; what came is kept")
+    chat.wait_for("stopped; the part received is kept")
     chat.wait_for("› ")
     chat.type("half a line")
     chat.wait_for("half a line")

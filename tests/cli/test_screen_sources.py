@@ -77,7 +77,7 @@ def test_ctrl_c_at_the_question_refuses_the_call_and_stops_the_turn(
     chat.type("book\r")
     chat.wait_for(QUESTION)
     answer(chat, "\x03")
-    told = chat.wait_for("stopped; what came is kept")
+    told = chat.wait_for("stopped; the part received is kept")
     assert "Traceback" not in told
     assert QUESTION not in told
     chat.wait_for("› ")
@@ -98,7 +98,7 @@ def test_a_tool_at_work_is_named_and_ctrl_c_ends_it(terminal: type[Terminal], sc
     chat.type("wait\r")
     chat.wait_for("calling harbour:wait…")
     chat.type("\x03")
-    chat.wait_for("stopped; what came is kept")
+    chat.wait_for("stopped; the part received is kept")
     chat.wait_for("› ")
     chat.type("go on\r")
     assert "Traceback" not in chat.wait_for("After all.")

@@ -32,7 +32,7 @@ def test_all_that_is_trusted_is_shown_as_it_is_written(run: Run, tmp_path: Path)
     for unasked in (
         "its tools run without asking",
         "its tools run without asking, but for a",
-        "without asking run a\\u200b",
+        "these run without asking: a\\u200b",
     ):
         assert f"  {unasked}\n" in told
     states = {row["name"]: row["state"] for row in rows(run("sources", "list", "--json")) if "state" in row}
@@ -89,7 +89,7 @@ def test_what_nobody_knows_or_the_settings_allow_is_told(run: Run, script: Scrip
     write_server(home, approval="allow")
     row = one(run("sources", "ask", "harbour/berth", "--json"))
     assert row == {"conversation": id, "tool": "harbour/berth", "asks": False}
-    assert "runs without asking all the same, as `approval` in" in run("sources", "ask", "harbour/berth").stdout
+    assert "still runs without asking, as `approval` in" in run("sources", "ask", "harbour/berth").stdout
 
 
 def test_an_allowed_tool_that_its_server_is_known_not_to_have_is_refused(run: Run, script: Script, home: Path) -> None:

@@ -35,7 +35,7 @@ def test_with_nothing_else_there_is_nothing_to_continue(run: Run, script: Script
     assert "there is no conversation yet" in failure(run("ask", "--continue", "hello"))
     failure(run("ask", "-m", "scripted:gone.json", "hello"))
     told = failure(run("ask", "-m", script({"text": "Yes."}), "--continue", "again"))
-    assert told == "recto: nothing was ever sent in conversation #1: `-c 1` continues it all the same\n"
+    assert told == "recto: nothing was ever sent in conversation #1: `-c 1` continues it anyway\n"
 
 
 def test_a_vault_that_is_missing_is_told_before_anything_is_stored(run: Run, script: Script, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_each_line_of_a_summary_stays_a_line_and_what_nobody_said_is_marked() ->
 
 
 def test_without_sources_the_page_says_when_there_will_be_some() -> None:
-    assert "No reply was given a source yet" in fill("stats_sources", period="month", periods=[])
+    assert "No reply had a source yet" in fill("stats_sources", period="month", periods=[])
 
 
 def test_what_has_changed_about_a_tool_is_shown_with_the_question() -> None:

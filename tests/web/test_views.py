@@ -158,9 +158,9 @@ def test_a_click_on_a_note_in_the_graph_opens_it(served: Served, open_page: Open
 
 def test_how_a_source_comes_in_is_changed_and_one_is_added(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, path="/sources")
-    page.get_by_label("How rule:style comes in").select_option("manual")
+    page.get_by_label("Include mode of rule:style").select_option("manual")
     expect(page.get_by_text("rule:style comes in manual")).to_be_visible()
-    expect(page.get_by_label("How rule:style comes in")).to_have_value("manual")
+    expect(page.get_by_label("Include mode of rule:style")).to_have_value("manual")
     page.get_by_role("button", name="Add to this conversation").first.click()
     expect(page.get_by_text("goes with every message")).to_be_visible()
 
@@ -179,7 +179,7 @@ def test_facts_are_remembered_found_edited_and_forgotten(served: Served, open_pa
     page.get_by_label("Search").fill("anchor")
     expect(page.get_by_role("article")).to_have_count(1)
     fact.get_by_text("Forget", exact=True).click()
-    fact.get_by_role("button", name="Yes, forget it for good").click()
+    fact.get_by_role("button", name="Yes, forget it").click()
     expect(page.get_by_text("none of its words is kept")).to_be_visible()
 
 

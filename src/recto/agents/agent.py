@@ -201,7 +201,7 @@ def _shorten(note: str) -> str:
 
 
 def _merge_values(layers: Sequence[AgentLayer]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values by dotted key, and the file that sets each. The two prompt keys exclude each other."""
+    """Values by dotted key, and the file that sets each. The two prompt keys set the same value."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:

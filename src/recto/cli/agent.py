@@ -56,7 +56,7 @@ def _agents() -> "Agents":
     "--max-cost",
     type=click.FloatRange(0, min_open=True),
     metavar="DOLLARS",
-    help="The most it may cost, in US dollars.",
+    help="Maximum cost in US dollars.",
 )
 @click.option("--continue", "continues", is_flag=True, help="Continue the last run of the conversation.")
 @click.option(
@@ -220,10 +220,10 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
     if as_json:
         return
     for other in made.others:
-        show.say(f"  there is one in {other} too: what the project says wins, key by key")
+        show.say(f"  there is one in {other} too: the project's wins, key by key")
     show.say("  agent.toml     model, instructions, settings, MCP servers; its comments explain them")
-    show.say("  rules/         how it is to behave, a Markdown file each; one is there as an example")
-    show.say("  references/    what it is to know, likewise")
+    show.say("  rules/         how it should behave: Markdown files, one as an example")
+    show.say("  references/    what it should know: Markdown files")
     show.say(f"`recto agent show {name}` shows what is in force; `recto chat --agent {name}` talks with it")
 
 

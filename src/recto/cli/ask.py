@@ -25,9 +25,7 @@ NOTHING_LATER = {"references.gists": "off", "context.prepare_at": "0"}
 @options.place_options
 @options.document_option
 @options.allow_tool_option
-@click.option(
-    "--attach", "attachments", multiple=True, metavar="FILE", help="Send an image, a PDF or a text file along."
-)
+@click.option("--attach", "attachments", multiple=True, metavar="FILE", help="Attach an image, a PDF or a text file.")
 @click.option("--template", "-t", metavar="NAME", help="Ask with a template of RECTO_HOME/templates.")
 @click.option("--param", "-p", "params", multiple=True, metavar="KEY=VALUE", help="A variable of the template.")
 @click.option("--show-context", is_flag=True, help="Show what is sent before the answer.")

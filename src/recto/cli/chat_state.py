@@ -295,7 +295,7 @@ class ChatState(Struct):
 
 
 def _shell_path(folder: Path) -> str:
-    """The whole path, quoted for a shell: folders may have the same name."""
+    """The whole path, with ~ for the home: folders may have the same name."""
     home = Path.home()
     return f"~/{folder.relative_to(home)}" if home in folder.parents else str(folder)
 

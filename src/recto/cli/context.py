@@ -43,7 +43,7 @@ MOST_NOTES = 10
 
 @click.group()
 def command() -> None:
-    """See and change what the model is sent: windows, summaries, strategies.
+    """See and change what the model gets: windows, summaries, strategies.
 
     Example: recto context show
     """
@@ -114,7 +114,7 @@ def stats(id: str | None, by: str | None, as_json: bool) -> None:
 @click.option("--since", type=options.Moment(), metavar="TIME", help="From this time on.")
 @options.as_json_option
 def cost(id: str | None, everything: bool, by: Any, since: str | None, as_json: bool) -> None:
-    """Show what a conversation cost, or all of them: replies, summaries and other calls, in US dollars and tokens.
+    """Show the cost of a conversation, or of all: replies, summaries and other calls, in US dollars and tokens.
 
     Example: recto context cost --all --by model
     """
@@ -311,7 +311,7 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
 @click.option("--window", type=click.IntRange(1), metavar="TOKENS", help="Another size of the window.")
 @click.option("--model", "-m", metavar="NAME", shell_complete=completion.models, help="Another model.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Another context setting.")
-@click.option("--from-start", is_flag=True, help="As if it had been so from the first message on.")
+@click.option("--from-start", is_flag=True, help="Apply the change from the first message on.")
 @options.as_json_option
 def what_if(
     message: str | None,

@@ -270,7 +270,7 @@ def index(vectors: bool, rebuild: bool, as_json: bool) -> None:
 @options.yes_option
 @options.as_json_option
 def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
-    """Remove the conversations in the trash for good: messages, requests, and texts that no other one needs.
+    """Permanently remove the conversations in the trash: messages, requests, and texts that no other one needs.
 
     It cannot be undone. Earlier backups still hold them.
 

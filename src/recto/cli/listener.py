@@ -29,7 +29,7 @@ from recto.events import (
 from recto.tasks.plan import UPDATE_PLAN
 
 ARGUMENTS_WIDTH = 60
-KEPT = "stopped; what came is kept"
+KEPT = "stopped; the part received is kept"
 NOT_RUN = {
     "denied": "not run: you said no",
     "unanswered": "not run: nobody was there to allow it",

@@ -23,10 +23,10 @@ from recto.errors import RectoError
 # Name -> its line of help.
 COMMANDS = {
     "chat": "Chat with a model, in the terminal or line by line.",
-    "web": "Chat in the browser, and see beside every reply what went into it.",
+    "web": "Chat in the browser, with the context of every reply beside it.",
     "ask": "Ask one question and print the answer.",
     "conversations": "List, read, search, rename, branch, hide and delete conversations; pin messages.",
-    "context": "See and change what the model is sent: windows, summaries, strategies.",
+    "context": "See and change what the model gets: windows, summaries, strategies.",
     "request": "See, compare, rebuild and verify what was sent.",
     "sources": "See and choose what goes into the window: rules, references, tools.",
     "agent": "See, make and configure agents; let one work toward a goal.",
@@ -34,7 +34,7 @@ COMMANDS = {
     "memory": "Remember facts between conversations.",
     "store": "Check the store of all conversations, back it up, restore it, copy it, remove what is old.",
     "config": "See and change settings.",
-    "models": "See which models there are, and fetch those that run here.",
+    "models": "List models, and fetch those that run on this machine.",
     "serve": "Serve OpenAI's and Anthropic's API to other programs.",
     "mcp": "Let other assistants search and read your notes, conversations and memory, as an MCP server.",
     "plugins": "List what other packages add: providers, strategies, embedders, tools.",

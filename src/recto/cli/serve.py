@@ -90,7 +90,7 @@ def command(
     assignments: tuple[str, ...],
     **chosen: Any,
 ) -> None:
-    """Serve OpenAI's and Anthropic's API to other programs, with windows that Recto plans.
+    """Serve OpenAI's and Anthropic's API to other programs, with planned windows.
 
     Point a client to http://127.0.0.1:8440/v1 and give it a key of `recto serve keys add`. If
     OTEL_EXPORTER_OTLP_ENDPOINT names an OpenTelemetry collector, it receives a span for each recorded request.
@@ -130,9 +130,7 @@ def keys() -> None:
 @click.option(
     "--model", "models", multiple=True, metavar="NAME", help="A model that it may ask; * stands for any text."
 )
-@click.option(
-    "--spend-day", type=click.FloatRange(min=0), metavar="DOLLARS", help="The most that it may cost in a day."
-)
+@click.option("--spend-day", type=click.FloatRange(min=0), metavar="DOLLARS", help="Maximum cost in a day.")
 @click.option("--requests-per-minute", type=click.IntRange(min=1), metavar="N", help="How often it may ask.")
 @click.option("--mode", type=click.Choice(MODES), help="How its requests are handled; clients cannot change it.")
 @options.as_json_option
@@ -179,7 +177,7 @@ def list_keys(as_json: bool) -> None:
 @click.argument("name")
 @options.as_json_option
 def remove_key(name: str, as_json: bool) -> None:
-    """Remove a key: nobody can use it any more. Its conversations stay.
+    """Remove a key, so that nobody can use it. Its conversations stay.
 
     Example: recto serve keys remove laptop
     """
@@ -238,9 +236,9 @@ def mcp(vault: str | None, port: int | None, allow_write: bool, assignments: tup
     help="The address to listen on; others need the key.",
 )
 @click.option("--no-open", "stays_closed", is_flag=True, help="Print the link, and open no browser.")
-@click.option("--native", is_flag=True, help="Open a window of its own instead of a browser.")
+@click.option("--native", is_flag=True, help="Open a separate window instead of a browser.")
 def web(flags: dict[str, str], port: int | None, host: str, stays_closed: bool, native: bool) -> None:
-    """Chat in the browser, and see beside every reply what went into it.
+    """Chat in the browser, with the context of every reply beside it.
 
     The link holds the key to the page: without it nobody gets in, other users of this machine included.
 

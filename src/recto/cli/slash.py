@@ -63,11 +63,11 @@ HELP = """\
 /help COMMAND shows how to use one of them, with examples.
 MESSAGE is a number that /history lists, such as #12, or an id.
 Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line; pasted lines stay one text.
-The arrow up goes through what you typed before that begins like your line; Ctrl-R searches all of it.
+Up arrow recalls earlier input that begins like your line; Ctrl-R searches all of it.
 # TEXT is added to the project's memory file, after a question; ## sends a message that begins with #.
 @rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.
-What you type while a reply comes waits and is sent as soon as it can be; the arrow up takes it back.
-Ctrl-C stops a reply and keeps what came; Ctrl-D quits."""
+What you type during a reply is sent as soon as possible; up arrow takes it back.
+Ctrl-C stops a reply and keeps the part received; Ctrl-D quits."""
 
 
 class SlashCommand(Struct, frozen=True):
@@ -626,7 +626,7 @@ def _do_goal(chat: ChatState, argument: str) -> None:
         # `ChatState.take` stops a current run: this command would run after it
         if run is None or run.status == "done":
             raise Invalid("no goal is being worked on")
-        chat.tell(f"no run is going on; the last one is {run.status}: /goal continue goes on with it")
+        chat.tell(f"no run is going on; the last one is {run.status}: /goal continue resumes it")
     elif argument:
         if chat.is_at_terminal:
             chat.ask_trust()

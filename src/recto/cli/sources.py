@@ -117,7 +117,7 @@ def trust(server: str, place: FindTalk, as_json: bool) -> None:
 @options.session_options
 @options.as_json_option
 def distrust(server: str, place: FindTalk, as_json: bool) -> None:
-    """Stop trusting an MCP server of the project: it is not started any more.
+    """Stop trusting an MCP server of the project: it is no longer started.
 
     Example: recto sources distrust github
     """

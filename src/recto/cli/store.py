@@ -142,10 +142,10 @@ def copy(source: str | None, target: str, as_json: bool) -> None:
 @options.yes_option
 @options.as_json_option
 def prune(older_than: str, is_sure: bool, as_json: bool, **chosen: "Unpack[PruneOptions]") -> None:
-    """Remove for good the conversations that nobody has used for AGE: messages, requests, usage, entries of the search
-    index, and texts that no other one needs. It cannot be undone.
+    """Permanently remove conversations not used for AGE: messages, requests, usage, entries of the search index, and
+    texts that no other one needs. It cannot be undone.
 
-    A conversation that was used since stays, whole. Facts that were learned stay, and so do copies of the store.
+    A conversation that was used since then stays whole. Learned facts and copies of the store stay too.
 
     Example: recto store prune --older-than 90d --dry-run
     """

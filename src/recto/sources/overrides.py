@@ -90,7 +90,7 @@ class SourceOverrides(Struct, frozen=True):
         may_be_chosen = source.include == "agent" and source.enabled and key not in self.removed
         if self.mode(source) is None and not may_be_chosen:
             raise Invalid(f"{source.id} is not in this conversation", name=key)
-        # keep an entry only if the agent would include it again
+        # an always included source would come back at once; an added one can be chosen again as before
         is_out = source.include == "always" or (may_be_chosen and key not in self.added)
         removed = {**self.removed, key: when} if is_out else self.removed
         return replace(self, added=_without(self.added, key), removed=removed)

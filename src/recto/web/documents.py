@@ -72,7 +72,7 @@ class NoteView:
         if self._note:
             place = str(self._vault().folder.locate(self._note[0]))
             if await asyncio.to_thread(click.launch, place):
-                raise Invalid(f"no program here opens notes; the file is {place}", path=place)
+                raise Invalid(f"no program on this machine opens notes; the file is {place}", path=place)
 
     def _vault(self) -> Vault:
         if (vault := self._find_vault()) is None:

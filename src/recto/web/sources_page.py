@@ -29,7 +29,7 @@ class SourcesView(FullView):
 
     async def do_remove_source(self, source: str) -> None:
         status = await (await self._talk()).remove_source(source)
-        self.said = f"{status.source.id} goes along no longer in this conversation."
+        self.said = f"{status.source.id} is no longer included in this conversation."
 
     async def do_trust(self, server: str) -> None:
         config = await self.desk.trust(server, (await self._talk()).agent.name)

@@ -101,7 +101,7 @@ class StatsView(FullView):
         self._days.show(
             "Tokens of each day",
             names,
-            Series("read anew", [each.input - each.cache_read for each in days], stack="tokens"),
+            Series("not from a cache", [each.input - each.cache_read for each in days], stack="tokens"),
             Series("from a cache", [each.cache_read for each in days], colour="good", stack="tokens"),
             Series("written", [each.output for each in days], colour="tools", stack="tokens"),
             axes=("day", "tokens", ""),

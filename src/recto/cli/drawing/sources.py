@@ -209,7 +209,7 @@ def unasked_in_words(config: "ServerConfig") -> str:
     if config.approval == "allow":
         return "its tools run without asking" + (f", but for {revealed(', '.join(asked))}" if asked else "")
     unasked = [name for name in config.tools if name not in asked]
-    return f"without asking run {revealed(', '.join(unasked))}" if unasked else ""
+    return f"these run without asking: {revealed(', '.join(unasked))}" if unasked else ""
 
 
 def server_facts(config: "ServerConfig") -> dict[str, str]:
@@ -302,4 +302,4 @@ def approval_in_words(change: "ApprovalChange") -> str:
     if change.asks:
         return f"{revealed(change.tool)} asks again before it runs"
     file = revealed(change.allowed_by)
-    return f"{revealed(change.tool)} runs without asking all the same, as `approval` in {file} says"
+    return f"{revealed(change.tool)} still runs without asking, as `approval` in {file} says"
