@@ -126,7 +126,7 @@ def test_a_question_alone_is_asked(
 
 def test_a_single_word_that_is_no_command_is_a_mistake(run: Run) -> None:
     assert "did you mean chat?" in run("chta").stderr
-    assert "No such command" in run("hello").stderr
+    assert 'There is no command hello. To ask the model: recto ask "hello there"' in run("hello", "there").stderr
 
 
 def test_the_first_word_can_name_the_agent(run: Run, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,9 @@ def test_the_first_word_can_name_the_agent(run: Run, script: Script, monkeypatch
     assert run("ask", "--continue", "@reviewer and this?").stdout.strip() == "Noted."
     run("agent", "new", "other")
     assert "belongs to the agent reviewer" in run("ask", "--continue", "@other and this?").stderr
-    assert run("ask", "@nobody is no agent").stdout.strip() == "Noted."
+    asked = run("ask", "@revewer is no agent")
+    assert asked.stdout.strip() == "Noted."
+    assert "there is no agent revewer (did you mean @reviewer?)" in asked.stderr
 
 
 def test_instructions_come_from_a_text_or_a_file(

@@ -19,6 +19,7 @@ def test_comments_and_order_survive(run: Run, home: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
+        ("context.threshold", "-1"),
         ("reply.tries", "99"),
         ("reply", "3"),
         ("model", "no colon"),

@@ -44,7 +44,10 @@ def block_of(result: Result) -> dict[str, Any]:
 # -- compact
 
 
-@pytest.mark.parametrize("words", [("--keep", "the red boats"), ("1", "the", "red", "boats"), ("the red boats",)])
+@pytest.mark.parametrize(
+    "words",
+    [("--keep", "the red boats"), ("1", "the", "red", "boats"), ("the", "red", "boats"), ("-c", "1", "the red boats")],
+)
 def test_what_is_to_be_kept_reaches_the_summariser(
     run: Run, long_talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:

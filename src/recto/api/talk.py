@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -33,7 +34,7 @@ from recto.base.text import clean, shown
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
-from recto.events import Event, Referenced, RunEnded, Sent
+from recto.events import Event, Noticed, Referenced, RunEnded, Sent
 from recto.settings import settings as configuration
 from recto.sources.memory_files import add_note
 from recto.sources.overrides import SourceStatus
@@ -160,7 +161,7 @@ class AsyncTalk(AsyncTalkQueries):
 
     async def _ask(self, given: Given, options: AskOptions, emit: Emit, *, can_ask: bool) -> None:
         chosen = call_options(**options)
-        given = await with_attachments(await self._addressed(given), options.get("attachments", ()))
+        given = await with_attachments(await self._addressed(given, emit), options.get("attachments", ()))
         # rejected before a conversation is created for it
         user_message(given, may_be_empty=given == () and bool(await self.waiting()))
         await self._send(given, chosen, emit, can_ask=can_ask)
@@ -234,10 +235,17 @@ class AsyncTalk(AsyncTalkQueries):
                 why.add(f"your message is kept in {self.name}")
             raise
 
-    async def _addressed(self, given: Given) -> Given:
+    async def _addressed(self, given: Given, emit: Emit) -> Given:
         """The message without an agent named by its first word (`@reviewer`), who gets the new conversation."""
         name, rest = named_agent(given)
-        if not name or name not in await asyncio.to_thread(self._engine.agents.names):
+        known = await asyncio.to_thread(self._engine.agents.names) if name else []
+        if name not in known:
+            folder, is_word = self._engine.folder, name.replace("-", "_").isidentifier()
+            if is_word and self.id is None and not any((folder / f"{name}{end}").exists() for end in ("", ".md")):
+                near = "".join(get_close_matches(name, known, 1))
+                hint = f" (did you mean @{near}?)" if near else ""
+                told = f"there is no agent {name}{hint}: the message goes to {self.session.agent} as it is"
+                await emit(Noticed(told))
             return given
         if self.id is not None and name != self.session.agent:
             raise Invalid(

@@ -11,8 +11,8 @@ import click
 from msgspec.structs import asdict
 
 from recto.api.actions import FOLLOWS_SETTINGS
-from recto.base.text import clean
 from recto.base.ids import is_id
+from recto.base.text import clean
 from recto.chat.compaction_words import UNVERIFIED, block_in_words
 from recto.cli import completion, options, show
 from recto.cli.actions import add_commands

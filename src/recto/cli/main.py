@@ -94,7 +94,7 @@ class LazyGroup(click.Group):
 
             if near := closest_key(args[0], {command: command for command in COMMANDS}):
                 raise click.UsageError(f"There is no command {args[0]}; did you mean {near}?", ctx)
-            if not args[0].startswith("-"):
+            if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
                 question = f'recto ask "{" ".join(args)}"'
                 raise click.UsageError(f"There is no command {args[0]}. To ask the model: {question}", ctx)
         return super().resolve_command(ctx, args)

@@ -70,7 +70,7 @@ class KeyTalk(AsyncTalk):
         super()._create(id)
         self._engine.store.client_messages.own(id, self._use.key.name)
 
-    async def _addressed(self, given: Given) -> Given:
+    async def _addressed(self, given: Given, emit: Emit) -> Given:
         return given  # other agents are the owner's
 
     async def _send(self, given: TurnStart, chosen: CallOptions, emit: Emit, *, can_ask: bool) -> None:
