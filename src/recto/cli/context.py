@@ -26,7 +26,7 @@ from recto.settings.strategy import STRATEGIES
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, ExportFormat, ImportFormat
 
 if TYPE_CHECKING:
-    from recto.api.blocking import Talk
+    from recto.api.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
     from recto.reports.what_if import PlanOptions
     from recto.transfer.report import ImportReport
@@ -155,17 +155,17 @@ def _tell_costs(lines: Iterable[tuple[str, str]]) -> None:
 def compact(conversation: str | None, words: tuple[str, ...], keep: str, flags: dict[str, str], as_json: bool) -> None:
     """Summarize all but the latest messages now. Words say what to keep, as --keep does.
 
-    A number or an id before them names the conversation; a title goes with --conversation.
+    A number, an id or a whole title before them names the conversation.
 
     Example: recto context compact the names of the API
     """
     from recto.cli.ask import open_listener  # the engine's events: only to compact
     from recto.cli.listener import follow, in_words
 
-    if conversation is None and words and (words[0].removeprefix("#").isdecimal() or is_id(words[0])):
-        conversation, words = words[0], words[1:]
-    wanted = " ".join((keep, *words)).strip()
     with options.open_desk(flags) as desk:
+        if conversation is None and words and _names_conversation(desk, words[0]):
+            conversation, words = words[0], words[1:]
+        wanted = " ".join((keep, *words)).strip()
         talk = options.find_talk(desk, conversation)
         if as_json:
             show.emit(transcripts.compaction_to_json(talk, talk.compact(wanted)))
@@ -183,6 +183,12 @@ def compact(conversation: str | None, words: tuple[str, ...], keep: str, flags: 
         show.say(block_in_words(block))
         for line in transcripts.remarks(block.notes, len(block.excerpts), block.checks):
             show.note(line)
+
+
+def _names_conversation(desk: "Desk", word: str) -> bool:
+    if word.removeprefix("#").isdecimal() or is_id(word):
+        return True
+    return any(each.title.casefold() == word.casefold() for each in desk.find_conversations(word))
 
 
 @command.command("summary")

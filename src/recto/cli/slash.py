@@ -24,7 +24,7 @@ from recto.cli.drawing import sources as lists
 from recto.cli.drawing.costs import cost_lines
 from recto.cli.drawing.references import hit_lines, message_references
 from recto.cli.drawing.requests import draw_request
-from recto.cli.drawing.results import learned_lines, tell, titled
+from recto.cli.drawing.results import fact_rows, learned_lines, tell, titled
 from recto.cli.drawing.transcripts import (
     LOST_MESSAGES,
     NOTHING_COMPACTED,
@@ -53,7 +53,7 @@ STRATEGY = "context.strategy"
 # Messages that `/search` finds, `/history` lists and `/references` looks through; conversations listed.
 FOUND, LISTED, LATEST, CONVERSATIONS = 8, 20, 200, 15
 # Available sources listed without `all`, and facts found.
-FOLD = 12
+FOLD, NEWEST = 12, 5
 # Most characters of a title in the name of an exported file.
 LONGEST_NAME = 60
 EXPORT_ENDINGS = {"markdown": ".md", "html": ".html", "json": ".jsonl"}
@@ -375,6 +375,10 @@ def _do_memory(chat: ChatState, argument: str) -> None:
         act(chat, "memory search", text=argument, limit=FOLD)
     else:
         act(chat, "memory relevance", text="")
+        newest = chat.desk.facts.facts(limit=NEWEST)
+        for line in fact_rows(newest, chat.desk.facts.missing):
+            chat.tell(line)
+        chat.tell("these are the newest facts; /memory WORDS finds others" if newest else "no fact is remembered yet")
 
 
 def _do_trust(chat: ChatState, argument: str) -> None:

@@ -5,6 +5,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -235,12 +236,19 @@ def _guess(id: str) -> str:
     except LookupError:
         found = None
     if found is None or found not in KNOWN:
+        near = "".join(get_close_matches(id.lower(), _bare_names(), 1))
+        instead = f"did you mean {near}? Otherwise " if near else ""
         raise Invalid(
-            f"{id!r} names no provider; write provider:model, for example {EXAMPLE}, or give it this "
+            f"{id!r} names no provider; {instead}write provider:model, for example {EXAMPLE}, or give it this "
             f"name in {FILE} in RECTO_HOME.",
             model=id,
         )
     return found
+
+
+def _bare_names() -> list[str]:
+    """Models that can be named without their provider."""
+    return [each.name.partition(":")[2] for each in ModelCatalog().all() if each.provider in KNOWN]
 
 
 def _address(name: str, environment: Mapping[str, str]) -> EndpointAddress:
@@ -251,9 +259,12 @@ def _address(name: str, environment: Mapping[str, str]) -> EndpointAddress:
     if known and base_url in ("", known.base_url):
         return known
     if not base_url:
+        names = sorted({*NAMES, *_configured(environment)})
+        near = "".join(get_close_matches(name, names, 1))
+        instead = f"Did you mean {near}?" if near else f"Known are {', '.join(names)}."
         raise NotFound(
-            f"There is no provider {name}; known are {', '.join(NAMES)}; for another one, set {variable} to "
-            f"the address of its endpoint, and {_variable(name, 'FORMAT')}=anthropic if it is not OpenAI-compatible",
+            f"There is no provider {name}. {instead} For another one, set {variable} to its address, and "
+            f"{_variable(name, 'FORMAT')}=anthropic if it is not OpenAI-compatible",
             provider=name,
         )
     return EndpointAddress(base_url)
