@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.conftest import mostly_slow
 
 from recto.errors import Invalid, RectoError
+from recto.sources.documents import ImportRoots, resolve_documents
 from recto.vault.imports import Import, exists_under, find_imports, resolve_import
 
 Form = Literal["NFC", "NFD"]
@@ -207,3 +208,29 @@ def test_a_huge_file_a_pipe_and_an_unreadable_one_are_one_sentence(
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(Invalid, match=r"cannot read @Plan\.md: Permission denied"):
         resolved("Plan.md", roots)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "lines"),
+    [
+        ("see @todo.txt:3.", "todo.txt", (3, 3)),
+        ("@src/app.py:10-20, please", "src/app.py", (10, 20)),
+        ("@todo.txt:", "todo.txt", None),
+    ],
+)
+def test_lines_may_be_named(text: str, path: str, lines: tuple[int, int] | None) -> None:
+    [found] = find_imports(text)
+    assert (found.path, found.lines) == (path, lines)
+    assert find_imports("@ada:3 and bob@example.com:3") == []
+
+
+def test_named_lines_are_what_is_included(tmp_path: Path) -> None:
+    (tmp_path / "todo.txt").write_text("one\ntwo\nthree\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "one.md").write_text("1")
+    roots = ImportRoots(tmp_path)
+    assert [each.text for each in resolve_documents("@todo.txt:2-3", None, roots)] == ["two\nthree\n"]
+    [beyond] = resolve_documents("@todo.txt:9", None, roots)
+    assert (beyond.text, beyond.lacking) == ("one\ntwo\nthree\n", "todo.txt has 3 lines, and none from 9 to 9")
+    [folder] = resolve_documents("see @sub/ please", None, roots)
+    assert "name one of its files: one.md" in (folder.problem or "")

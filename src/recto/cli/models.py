@@ -126,6 +126,7 @@ def show_model(name: str | None, flags: dict[str, str], as_json: bool) -> None:
         if not name and (why := desk.settings.notes.get("model")):
             show.note(why)
         calibration = desk.calibration(model.name)
+        strategy, origin = desk.settings.context.strategy, desk.settings.origin("context.strategy")
     if as_json:
         show.emit(_to_json(model) | {"calibration": calibration.to_json()})
         return
@@ -139,6 +140,7 @@ def show_model(name: str | None, flags: dict[str, str], as_json: bool) -> None:
         "prices": f"{_prices(model)} for a million tokens ({model.prices_from})" if model.prices else "unknown",
         "counts": f"{counts}, with {model.tokenizer}{factor}{_calibrated(calibration)}",
         "tools": "can be called" if model.tools else "cannot be called",
+        "strategy": f"{model.strategy} (models.toml)" if model.strategy else f"{strategy} ({origin})",
         "takes": ", ".join(["text", *["images"] * model.images, *["PDFs"] * model.files]),
     }
     show.facts(facts.items())

@@ -511,7 +511,8 @@ def _tell_used(graph: "Graph", by: "Together") -> None:
         show.say(f"no two of them were used in one {by}", dim=True)
     rest = max(0, len(graph.nodes) - MOST_USED), max(0, len(graph.edges) - MOST_USED)
     if any(rest):
-        show.note(f"and {show.counted(rest[0], 'note')} and {show.counted(rest[1], 'pair')} more: --json has them all")
+        left = [show.counted(number, noun) for number, noun in zip(rest, ("note", "pair"), strict=True) if number]
+        show.note(f"and {' and '.join(left)} more: --json has them all")
 
 
 def _kind_of(output: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recto.base.text import counted
 from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound, RectoError
 from recto.sources.source import Reference, Rule, SourceKind
@@ -132,7 +133,17 @@ def _resolve_import(name: Link | Import, roots: ImportRoots) -> NamedDocument:
         return NamedDocument(name.raw, None, why.message, refused=it)
     except OSError as why:
         return NamedDocument(name.raw, None, f"{name.raw}: {why.strerror}", refused=f"{why.strerror}")
-    return _select_part(name.raw, document, name.section, None, base)
+    return _select_lines(name, document, base) or _select_part(name.raw, document, name.section, None, base)
+
+
+def _select_lines(name: Import, document: Document, root: Path) -> NamedDocument | None:
+    if name.lines is None:
+        return None
+    first, last = name.lines
+    lines = document.text.splitlines(keepends=True)
+    part = "".join(lines[max(0, first - 1) : last]) or None
+    lacking = "" if part else f"{document.path} has {counted(len(lines), 'line')}, and none from {first:,} to {last:,}"
+    return NamedDocument(name.raw, document, None, document.path, part, root, lacking)
 
 
 def fenced_document(path: str, text: str) -> str:

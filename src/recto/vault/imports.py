@@ -35,6 +35,8 @@ class Import(Struct, frozen=True):
     section: str | None
     start: int
     end: int
+    lines: tuple[int, int] | None = None
+    """The first and the last line, counted from 1: `@todo.txt:3-7`."""
 
 
 def find_imports(text: str, exists: Exists = lambda path: False) -> list[Import]:
@@ -63,8 +65,9 @@ def _parse(match: re.Match[str], exists: Exists) -> Import | None:
     bare = bare[:_MAX_CHARS]
     for text in (bare, _strip_punctuation(bare)) if exists(bare.replace("\\ ", " ")) else (_strip_punctuation(bare),):
         path, section = _split_section(text.replace("\\ ", " "), exists)
-        if exists(path) or _looks_like_path(path):
-            return Import(f"@{text}", path, section, start, start + 1 + len(text))
+        path, lines = _split_lines(path, exists)
+        if lines or exists(path) or _looks_like_path(path):
+            return Import(f"@{text}", path, section, start, start + 1 + len(text), lines)
     return None
 
 
@@ -87,13 +90,22 @@ def _split_section(text: str, exists: Exists) -> tuple[str, str | None]:
     return text[:at].strip(), text[at + 1 :].strip() or None
 
 
+def _split_lines(text: str, exists: Exists) -> tuple[str, tuple[int, int] | None]:
+    """A path and the lines named after it."""
+    path, _, lines = text.rpartition(":")
+    first, dash, last = lines.partition("-")
+    if exists(text) or not (first.isdecimal() and (last.isdecimal() if dash else True)):
+        return text, None
+    return (path, (int(first), int(last or first))) if exists(path) or _looks_like_path(path) else (text, None)
+
+
 def _looks_like_path(path: str) -> bool:
     """False for `@rule:tone`, `@ada` and `@2.0`."""
     if ":" in path.split("/")[0]:
         return False
     _, dot, ending = path.rpartition(".")
     is_ending = 0 < len(ending) <= 10 and all(sign.isalnum() or sign == "_" for sign in ending)
-    return "/" in path.strip("/") or (bool(dot) and is_ending and not ending.isdecimal())
+    return "/" in path.strip("/") or path.endswith("/") or (bool(dot) and is_ending and not ending.isdecimal())
 
 
 # -- resolving

@@ -96,7 +96,7 @@ def request_in_words(event: SummaryRequested) -> str:
 
 def progress_in_words(event: SummaryProgress) -> str:
     read = f", {event.read:,} read so far" if event.read else ""
-    return f"summing up {event.of:,} messages{read}"
+    return f"summing up {show.counted(event.of, 'message')}{read}"
 
 
 def compaction_facts(block: Compaction) -> Iterator[tuple[str, str]]:
