@@ -81,7 +81,7 @@ from recto.vault.link_resolver import LinkResolver
 from recto.vault.links import find_all_links, find_links
 from recto.vault.note_chunks import note_chunks, note_date, parts_text, relevant_parts
 from recto.vault.note_dates import named_days, note_day, order_in_time, take_days
-from recto.vault.note_statements import note_statements, property_statements
+from recto.vault.note_statements import note_statements
 from recto.vault.question import asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
 from recto.vault.rename import RenamePlan, rewrite_links
 from recto.web.markdown import StreamedMarkdown, coloured, rendered, rendered_note
@@ -99,7 +99,7 @@ def _said(text: str, role: str = "user") -> Message:
 def _answer_of_note(text: str) -> None:
     """As a question about notes reads each of them."""
     document = Document("note.md", text)
-    statements = [*note_statements(document, 0, len(text)), *property_statements(document)]
+    statements = note_statements(document, 0, len(text))
     rated_statements(_QUESTION, statements, "note", term_weights(_QUESTION, [text]))
 
 

@@ -23,12 +23,10 @@ def test_short_answers_are_quoted(tmp_path: Path) -> None:
     notes = {
         "Wifi.md": "Network: spoke\nPassword: chain42\n",
         "Tuner.md": "# Piano tuner\n\nSalt\n",
-        "Ann.md": "---\njob: dentist\n---\n# Ann\n",
     }
     with asked_of(tmp_path, notes) as asked:
         assert asked.quoted("What is the wifi password?")[0] == "Password: chain42"
         assert asked.quoted("Who is the piano tuner?") == ["Salt"]
-        assert asked.quoted("What is the job of Ann?")[0] == "job: dentist"
 
 
 def test_a_question_for_several_gets_more_rows_of_one_table_and_how_many_are_left(tmp_path: Path) -> None:

@@ -126,15 +126,13 @@ def test_a_note_that_was_just_saved_is_found_with_what_it_says_now(asked: Asked)
     assert asked.quoted("Until when does the lease run?") == ["As agreed, the lease of the shop runs until 2 May 2031."]
 
 
-def test_a_property_at_the_top_of_a_note_is_quoted(asked: Asked) -> None:
-    head = "---\nrole: head baker\nbirthday: 1987-03-14\ntags: [people]\nphone: '01392 555 0148'\n---\n"
+def test_a_property_at_the_top_of_a_note_finds_it_but_is_never_the_answer(asked: Asked) -> None:
+    head = "---\nrole: head baker\nbirthday: 1987-03-14\ntags: [people]\n---\n"
     (asked.vault.root / "Marta Ruiz.md").write_text(f"{head}\n# Marta Ruiz\n\nMarta joined us in 2021.\n", "utf-8")
     asked.vault.refresh()
-    [passage, *_] = asked.find("When is Marta's birthday?").passages
-    assert asked.quoted("When is Marta's birthday?")[0] == "birthday: 1987-03-14"
-    assert "birthday: 1987-03-14" in passage.text, "the model reads it too"
-    assert asked.quoted("What is the phone number of Marta?")[0] == "phone: 01392 555 0148"
-    assert asked.quoted("and her birthday?", in_use=("Marta Ruiz.md",))[0] == "birthday: 1987-03-14"
+    for question in ("When is Marta's birthday?", "What role does the head baker Marta have?"):
+        assert not any("1987" in each or "role:" in each for each in asked.quoted(question))
+    assert asked.quoted("When did Marta, the head baker, join us?")[0] == "Marta joined us in 2021."
 
 
 OTHER_WORDS = {
@@ -143,7 +141,7 @@ OTHER_WORDS = {
     "Probe.md": "# Probe\n\nGeprobt wird freitags. Die Notenmappen bringt Frau Heine mit.\n",
     "Shed.md": "# Shed\n\nThe insurer of the shed is Marlow Mutual. The roof is made of larch.\n",
     "Leche.md": "# Lácteos\n\nLa leche viene de la granja Robledo.\n",
-    "Ann.md": "---\nallergies: latex\n---\n# Ann\n\nAnn sings.\n",
+    "Ann.md": "# Ann\n\nAllergies: latex\n\nAnn sings.\n",
     "Numbers.md": "# Numbers\n\nThe phone of the ferry is 0117 496 0111. The blue drum holds waste oil.\n",
     "Rent.md": "# Rent\n\nThe rent is 640 pounds since 2024.\n",
 }

@@ -22,10 +22,6 @@ MIN_WIDTH = 60
 # The most text kept after a sentence.
 MAX_MORE_CHARS = 300
 
-_PROPERTY = re.compile(r"([\w][\w -]{0,40}):[ \t]+(?![>|&*!{])(\S.*)")
-# Properties that name or file a note but state nothing.
-_LABELS = frozenset(("title", "alias", "aliases", "tag", "tags", "cssclass", "cssclasses"))
-QUOTATION_MARKS = " \t\r\"'"
 _NAMED = re.compile(r"[\w][\w -]{0,30}: ")
 # The minimum number of columns of a table pasted from a spreadsheet, with tabs between its cells.
 MIN_TABBED = 3
@@ -116,18 +112,6 @@ def _section(document: Document, start: int, end: int) -> tuple[int, int]:
     first, last = max(above, start - MAX_AROUND_CHARS), min(below, end + MAX_AROUND_CHARS)
     line_start, line_end = document.text.rfind("\n", 0, first) + 1, document.text.find("\n", last)
     return max(line_start, document.parsed.body_start), line_end if line_end >= 0 else len(document.text)
-
-
-def property_statements(document: Document) -> list[NoteStatement]:
-    """The properties at the top of a note as statements: `birthday: 1987-03-14`. Skips lists, multi-line texts and
-    labels."""
-    found, at = list[NoteStatement](), 0
-    for number, line in enumerate(document.text[: document.parsed.body_start].split("\n"), 1):
-        if (said := _PROPERTY.fullmatch(line)) and said[1].strip().lower() not in _LABELS:
-            text = f"{said[1].strip()}: {said[2].strip(QUOTATION_MARKS)}"
-            found.append(NoteStatement(text, "item", "", number, at, at + len(line)))
-        at += len(line) + 1
-    return found
 
 
 class _Line(Struct, frozen=True):

@@ -36,7 +36,7 @@ from recto.vault.answers import (
 from recto.vault.document import Document, note_name
 from recto.vault.folder import is_note
 from recto.vault.note_dates import YEAR, note_day
-from recto.vault.note_statements import NoteStatement, note_statements, plain_text, property_statements
+from recto.vault.note_statements import NoteStatement, note_statements, plain_text
 from recto.vault.question import VaultQuestion, language_of, parse_question, question_parts
 from recto.vault.vault import Vault
 from recto.vault.vault_search import Excerpt, VaultSearch
@@ -210,8 +210,6 @@ class _Rater:
         if document is None:
             return
         statements, start = note_statements(document, hit.start, hit.end), hit.start
-        if not document.text[document.parsed.body_start : start].strip() and (above := property_statements(document)):
-            statements, start = [*above, *statements], 0
         if rated := self._rated(statements, document):
             score = round(max(0.0, rated[0].score - RANK_COST * rank), 4)
             start = start if rated[0].statement.start < hit.start else hit.start
@@ -236,8 +234,7 @@ class _Rater:
         document = self._read(path)
         if document is None:
             return
-        body = note_statements(document, document.parsed.body_start, min(len(document.text), MAX_NOTE_CHARS))
-        statements = [*property_statements(document), *body]
+        statements = note_statements(document, document.parsed.body_start, min(len(document.text), MAX_NOTE_CHARS))
         if rated := self._rated(statements, document):
             best = rated[0].statement
             start, end = part_around(document, best.start, best.end, MAX_SECTION_CHARS)
