@@ -1,6 +1,8 @@
-"""The budget of the whole (`budget.toml`): what a stranger cannot read in a week is not finished."""
+"""The budget of the whole (`budget.toml`): what a stranger cannot read in a week is not finished. And its English."""
 
+import io
 import re
+import tokenize
 import tomllib
 import warnings
 from functools import cache
@@ -56,3 +58,41 @@ def test_a_file_is_one_noun_that_can_be_read_in_a_sitting() -> None:
     if long:
         warnings.warn(f"long files: {long}", stacklevel=1)
     assert {name: count for name, count in long.items() if count > TOO_LONG} == {}
+
+
+# Words that give away a translated sentence, each with what it stands for.
+TRANSLATED = re.compile(
+    r"\b(?:(?:is|are|was) told|stands? (?!for\b|out\b|in for\b)|so many|whoever|anew|mend(?:s|ed)?)\b"
+    r"|\bwhat (?:came|became) of\b"
+    r"|(?<!there )\b(?:is|are) no (?!longer|more|one|faster|invention)[a-z]",
+    re.IGNORECASE,
+)
+FIXED = (
+    *("stands beside what holds", "left out anew with every request"),  # stored with requests
+    *("stands before your summary", "exactly as they stand in the message"),
+    *("only what stands under this heading", "the note that it stands in"),  # sent to models
+    *('"anew"', "`anew`", "result of `anew`"),  # an argument
+)
+"""Texts that are stored or sent, and names."""
+
+
+def prose(path: Path) -> str:
+    text = path.read_text()
+    if path.suffix != ".py":
+        return text
+    kinds = (tokenize.COMMENT, tokenize.STRING)
+    return "\n".join(each.string for each in tokenize.generate_tokens(io.StringIO(text).readline) if each.type in kinds)
+
+
+def test_prose_reads_as_english() -> None:
+    root = SOURCE.parents[1]
+    files = [*SOURCE.rglob("*.py"), *(root / "docs").glob("*.md"), root / "README.md"]
+    found = []
+    for path in files:
+        text = " ".join(prose(path).split())
+        for fixed in FIXED:
+            text = text.replace(fixed, "")
+        found += [
+            f"{path.name}: {text[max(0, each.start() - 40) : each.end() + 30]}" for each in TRANSLATED.finditer(text)
+        ]
+    assert found == []

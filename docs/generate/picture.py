@@ -1,6 +1,6 @@
 """docs/chat.svg: the screen of a real chat over the example vault. `make picture` runs this.
 
-tmux is the terminal: it gives the screen as it stands, with its colours. The embedded model answers.
+tmux is the terminal: it gives the screen as it is, with its colours. The embedded model answers.
 """
 
 import os

@@ -265,8 +265,7 @@ class Engine:
                 await asyncio.to_thread(self.message_index.check)
 
     def _compaction(self, turn: Turn, planned: PlannedRequest, *, can_ask: bool = True) -> "CompactionWork":
-        # compiles the patterns of summaries: a tenth of a second
-        from recto.compaction.compaction_work import CompactionWork
+        from recto.compaction.compaction_work import CompactionWork  # its patterns take a tenth of a second
 
         return CompactionWork(self.models, turn, planned, can_ask=can_ask, ahead=self.summaries_ahead)
 
@@ -295,8 +294,8 @@ class Engine:
         tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker)
         for work in (*tasks, self.provider_counts):
             await work.close()
-        indexes = (self.message_index, self.facts, self.vaults)
-        for each in (self.servers, self.chooser, *indexes, self.checkpoints, self.backup):
+        parts = (self.servers, self.chooser, self.message_index, self.facts, self.checkpoints, self.vaults, self.backup)
+        for each in parts:
             await asyncio.to_thread(each.close)
         await self.models.close()
         await self.streams.flush()

@@ -84,7 +84,7 @@ class BlockRevision(Struct, frozen=True):
         if self._block is None or self._block.last is None:
             raise Invalid("there is no summary to edit: nothing is compacted yet")
         if not text:
-            raise Invalid("the summary is empty: `recto context clear` starts anew without one")
+            raise Invalid("the summary is empty: `recto context clear` starts over without one")
         from recto.summary.verification import recount_statements  # compiles many patterns: a tenth of a second
         from recto.summary.work_log import whole_log
 

@@ -44,7 +44,7 @@ QUIET_S = 0.2
 LET_GO_S = 1.0
 # How many missing vectors a search waits for.
 FEW = 64
-AS_ASKED = "the search index is made anew, as you asked"
+AS_ASKED = "the search index is being rebuilt, as you asked"
 
 
 class WaitPolicy(Struct, frozen=True):
