@@ -102,7 +102,7 @@ def test_a_message_that_is_sent_while_a_reply_comes_waits_visibly(serve: Serve, 
 
 
 @pytest.mark.slow
-def test_conversations_are_searched_renamed_archived_and_thrown_away(serve: Serve, open_page: OpenPage) -> None:
+def test_conversations_are_searched_renamed_hidden_and_thrown_away(serve: Serve, open_page: OpenPage) -> None:
     page = open_page(serve({"text": "The capstan is blue."}))
     say(page, "Tell me about it")
     expect(page.locator("article.assistant")).to_have_count(1)
@@ -122,7 +122,7 @@ def test_conversations_are_searched_renamed_archived_and_thrown_away(serve: Serv
     entry = page.locator(".conversations li").first
     entry.locator("summary").click()
     entry.get_by_role("button", name="Hide").click()
-    expect(page.locator(".told")).to_contain_text("archived")
+    expect(page.locator(".told")).to_contain_text("is hidden")
     expect(page.locator(".conversations .title")).to_have_count(0)
     page.get_by_role("button", name="Take back").click()
     entry = page.locator(".conversations li").first
