@@ -104,7 +104,7 @@ def test_settings_that_no_longer_fit_the_others_are_ignored_with_a_note(desk: Op
     reply = desk(model).conversation(talk.id).ask("hello")
     (note,) = reply.notes
     assert note.startswith("the settings of this conversation are ignored: ")
-    assert "context.low_water = 0.5 is not allowed" in note
+    assert "context.threshold = 0.3 is not allowed" in note
 
 
 def test_fixed_sources_stay_as_they_were_when_the_conversation_began(desk: Open, script: Script, home: Path) -> None:

@@ -46,4 +46,4 @@ def test_every_option_of_the_page_is_one_of_the_command(group: str, name: str) -
     assert isinstance(commands, click.Group)
     options = {option for each in commands.commands[name].params for option in each.opts}
     told = set(re.findall(r"--[a-z-]+", PAGE))
-    assert {option for option in options if option.startswith("--")} - {"--output", "--json"} <= told
+    assert {option for option in options if option.startswith("--")} - {"--output", "--json", "--conversation"} <= told
