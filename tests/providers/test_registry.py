@@ -67,6 +67,18 @@ def test_known_names_open_the_right_kind() -> None:
     assert all(opened(name).name == name for name in NAMES)
 
 
+def test_a_server_that_should_count_is_asked_wherever_it_is(tmp_path: Path) -> None:
+    (tmp_path / "models.toml").write_text('["farm:*"]\ntokenizer = "server"\n["barn:x"]\nwindow = 4096\n')
+    farm, barn = (
+        open_provider(
+            name, home=tmp_path, project=None, environment={f"RECTO_{name.upper()}_BASE_URL": "https://a.example/v1"}
+        )
+        for name in ("farm", "barn")
+    )
+    assert isinstance(farm, LlamaProvider)
+    assert not isinstance(barn, LlamaProvider)
+
+
 def test_an_unknown_name_says_which_there_are_and_what_to_set() -> None:
     with pytest.raises(NotFound) as caught:
         opened("my-box")

@@ -382,6 +382,11 @@ class ModelCatalog:
         own = {f"embedded:{each.name}": each.facts for each in chat_models()}
         return replace(found, tables={**own, **found.tables})
 
+    def counts_at_server(self, provider: str) -> bool:
+        """True if a model of this provider is counted by its server, because the user's files say so."""
+        entries = (entry for file in self._own for entry in file.tables.items())
+        return any(name.startswith(f"{provider}:") and facts.get("tokenizer") == "server" for name, facts in entries)
+
     @property
     def problems(self) -> tuple[str, ...]:
         """Why entries of the user's files are ignored."""

@@ -386,4 +386,6 @@ class VocabularyCounter:
         if self.note is None:  # once is enough: every piece of a window would fail
             log.error("the tokenizer of %s failed", self._model.name, exc_info=why)
         because = str(why).partition(". Supported:")[0] or type(why).__name__
+        if self._model.tokenizer == "server":
+            because = "its server does not offer one (llama.cpp's /props and /tokenize)"
         self.note = f"Tokens of {self._model.name} are estimated, because its tokenizer failed: {because}."

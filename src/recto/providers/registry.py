@@ -111,7 +111,7 @@ def _open_remote(
     name: str, catalog: ModelCatalog, environment: Mapping[str, str], transport: Transport
 ) -> RemoteProvider:
     address = _address(name, environment)
-    kind = _kind(name, address, environment)
+    kind = _kind(name, address, catalog, environment)
     return kind(
         name,
         address.base_url,
@@ -123,14 +123,17 @@ def _open_remote(
     )
 
 
-def _kind(name: str, address: EndpointAddress, environment: Mapping[str, str]) -> type[RemoteProvider]:
-    """A server in our network knows more about its model than any table; it is asked when the model is first used."""
+def _kind(
+    name: str, address: EndpointAddress, catalog: ModelCatalog, environment: Mapping[str, str]
+) -> type[RemoteProvider]:
+    """A server in our network knows more about its model than any table; it is asked when the model is first used. So
+    is any server that should count for itself."""
     if _format(name, environment) == "anthropic":
         return AnthropicProvider
     if name == "ollama":
         return OllamaProvider
     with suppress(ValueError):  # an invalid address is rejected later
-        if name == "llamacpp" or is_near(urlsplit(address.base_url).hostname or ""):
+        if name == "llamacpp" or is_near(urlsplit(address.base_url).hostname or "") or catalog.counts_at_server(name):
             return LlamaProvider
     return GeminiProvider if name == GEMINI else OpenAIProvider
 
