@@ -57,7 +57,7 @@ def used(home: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyP
     (vault / "Boat.md").write_text("# Boat\n\nThe mast is tall. " * 200)
     write_server(home)
     model = script({"text": "Yes."}, {"text": "A line.", "when": "gist"})
-    with open_desk(vault=vault, model=model) as desk:
+    with open_desk(vault=vault, model=model, settings={"references.gists": True}) as desk:
         desk.agents.create("clerk", model=model)
         desk.agents.set_value("clerk", "description", "x")
         talk = desk.conversation()
@@ -205,7 +205,7 @@ def test_under_any_umask_the_home_is_private_while_it_is_used(
     (vault / "Boat.md").write_text("# Boat\n\nThe mast is tall. " * 200)
     write_server(home)
     model = script({"text": "Yes."}, {"text": "A line.", "when": "gist"})
-    with open_desk(vault=vault, model=model) as desk:
+    with open_desk(vault=vault, model=model, settings={"references.gists": True}) as desk:
         desk.agents.create("clerk", model=model)
         desk.agents.set_value("clerk", "description", "x")
         desk.facts.learn("The boat is blue.")

@@ -135,7 +135,7 @@ ADVICE = {
         "on",
     ),
     "references.enabled": SettingAdvice("Switch it off if you do not want the 📚 list after replies.", "off"),
-    "references.gists": SettingAdvice("Switch it off to save the small calls that write these lines.", "off"),
+    "references.gists": SettingAdvice("Switch it on for better lines; each costs a small call.", "on"),
     "references.auto": SettingAdvice(
         "Choose `always` to find passages for every message, `never` to send only what you link.", "always"
     ),

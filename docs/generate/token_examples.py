@@ -27,7 +27,6 @@ PROVIDER, PRICED = "anthropic", "claude-sonnet-4-5"
 QUIET = {
     "search.embedder": "none",
     "store.backup": False,
-    "references.gists": False,
     "context.prepare_at": 0,
     "context.recall_ratio": 0,
 }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script
 
-from recto.api.blocking import Desk, Talk
+from recto.api.blocking import Desk, Talk, open_desk
 from recto.chat.blocks import DocumentReference
 from recto.events import Referenced, TextDelta, ToolStarted
 
@@ -203,7 +203,7 @@ def test_the_model_writes_a_line_about_a_long_document_behind_its_reply(
 ) -> None:
     (vault / "Essay.md").write_text("# Essay\n\n" + "A paragraph that goes on about keels and never ends " * 10)
     model = script({"text": "ok"}, {"text": "An essay on keels.", "when": "gist"})
-    at = desk(model, vault=vault)
+    at = desk(model, vault=vault, references__gists=True)
     talk = at.conversation()
     first = talk.ask("See [[Essay]]").references[0].summary
     assert first
@@ -218,6 +218,16 @@ def test_the_model_writes_a_line_about_a_long_document_behind_its_reply(
     assert all(difference is None for _, difference in at.verify())
     (vault / "Essay.md").write_text("# Essay\n\nShort now.\n")
     assert talk.ask("Once more [[Essay]]").references[0].summary == "Short now."
+
+
+def test_a_line_that_was_chosen_is_written_before_a_short_visit_ends(
+    tmp_path: Path, script: Script, vault: Path
+) -> None:
+    (vault / "Essay.md").write_text("# Essay\n\n" + "A paragraph that goes on about keels and never ends " * 10)
+    model = script({"text": "ok"}, {"text": "An essay on keels.", "when": "gist"})
+    for chosen, line in ((False, "A paragraph"), (True, "A paragraph"), (False, "An essay on keels.")):
+        with open_desk(home=tmp_path / "home", vault=vault, model=model, settings={"references.gists": chosen}) as at:
+            assert at.conversation().ask("See [[Essay]]").references[0].summary.startswith(line)
 
 
 def test_a_note_cannot_end_its_own_fence(desk: Open, script: Script, vault: Path) -> None:

@@ -244,7 +244,7 @@ def home(tmp_path: Path, script: Script, model: str) -> Path:
     for number in range(12):
         said = " ".join(chance.choices(WORDS, k=80))
         (vault / f"Boat {number}.md").write_text(f"# Boat {number}\n\n{said}. See [[Boat {number // 2}]].\n" * 3)
-    with open_desk(vault=vault, model=model, home=tmp_path / "home") as desk:
+    with open_desk(vault=vault, model=model, home=tmp_path / "home", settings={"references.gists": True}) as desk:
         talk = desk.conversation()
         for number in range(MESSAGES):
             talk.ask(f"The mast of boat {number} is {' '.join(chance.choices(WORDS, k=200))}. What of [[Boat 3]]?")

@@ -297,9 +297,11 @@ class TaskSet:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def close(self) -> None:
-        """Cancel the running tasks."""
+    async def close(self, patience_s: float = 0.0) -> None:
+        """Cancels the tasks that still run after `patience_s`."""
         tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
+        if tasks and patience_s:
+            await asyncio.wait(tasks, timeout=patience_s)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.cli.listener import Listener, Numbered
 
-NOTHING_LATER = {"references.gists": "off", "context.prepare_at": "0"}
-"""Settings of commands that end with the reply: this background work would cost money and be lost."""
+NOTHING_LATER = {"context.prepare_at": "0"}
+"""Settings of commands that end with the reply: the next summary would cost money and be lost."""
 
 
 @click.command()

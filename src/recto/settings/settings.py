@@ -111,7 +111,7 @@ class ToolSettings:
 @dataclass(frozen=True, slots=True)
 class ReferenceSettings:
     enabled: bool = _setting(True, "record which documents messages and replies refer to")
-    gists: bool = _setting(True, "let the model write one-line summaries of documents after its reply")
+    gists: bool = _setting(False, "let the model write one-line summaries of documents after its reply")
     auto: str = _setting(
         "auto", "find passages in the vault for each message; auto: if the model has no tools", among=WHEN
     )

@@ -48,6 +48,8 @@ ORDER = (
 MOST_TOKENS, LOOKED_AT = 50, 4_000
 # Per turn; other documents get their line the next time they are cited.
 MOST, TIMEOUT_S = 3, 60.0
+# So that `recto ask`, which ends with its reply, gets its lines too.
+LAST_WAIT_S = 10.0
 
 
 def document_line(document: Document, gists: DocumentSummaries | None) -> str:
@@ -84,8 +86,8 @@ class DocumentSummaryWriter:
                     await asyncio.to_thread(gists.put, _sha(document), answer.text)
 
     async def close(self) -> None:
-        """Drops lines that are not yet written."""
-        await self._tasks.close()
+        """Drops lines that are not written within a short while."""
+        await self._tasks.close(LAST_WAIT_S)
 
 
 def _sha(document: Document) -> bytes:
