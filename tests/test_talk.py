@@ -181,3 +181,10 @@ def test_a_process_that_is_killed_before_its_first_message_leaves_no_conversatio
     model = script({"text": "Yes."})
     assert subprocess.run([sys.executable, "-c", KILLED, model]).returncode == 9
     assert list(desk(model).conversations()) == []
+
+
+def test_the_task_may_come_after_a_greeting(desk: Open, script: Script) -> None:
+    talk = desk(script(*[{"text": "Gladly."}] * 3)).conversation()
+    for text in ("hi there", "Write a rhyme about the sea", "and a second one"):
+        talk.ask(text)
+    assert [message.priority for message in talk.messages() if message.role == "user"] == [3, 8, 3]

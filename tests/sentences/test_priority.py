@@ -6,10 +6,11 @@ import pytest
 from bench.summary_data import conversations, readings
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from recto.chat.blocks import Block, Compaction, File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message, Role
-from recto.sentences.priority import is_small_talk, priority_of
+from recto.sentences.priority import awaits_task, is_small_talk, priority_of
 
 pytestmark = pytest.mark.untraced
 
@@ -66,6 +67,16 @@ def test_the_first_message_of_the_user_is_the_task() -> None:
 def test_a_greeting_is_not_the_task(greeting: str) -> None:
     assert priority_of(said(greeting), is_first=True) < 5
     assert priority_of(said(f"{greeting}. Please plan our trip to Oslo."), is_first=True) == 8
+
+
+def test_the_task_may_come_after_greetings() -> None:
+    hello = replace(said("hi"), priority=priority_of(said("hi"), is_first=True))
+    reply = replace(said("Hello! How can I help?", "assistant"), priority=5)
+    task = replace(said("Plan our trip to Oslo."), priority=8)
+    assert awaits_task([])
+    assert awaits_task([said("You are helpful.", "system"), hello, reply])
+    assert not awaits_task([hello, reply, task])
+    assert not awaits_task([hello, reply] * 4)
 
 
 def test_a_greeting_that_brings_a_picture_is_the_task() -> None:

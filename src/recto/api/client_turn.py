@@ -27,7 +27,7 @@ from recto.turn.approvals import Approvals
 from recto.turn.context import CallOptions, Summarizer
 from recto.turn.emitting import Emit
 from recto.turn.exchange import Exchange
-from recto.turn.messages import TurnStart, stored_blocks
+from recto.turn.messages import TurnStart, awaits_task_at, stored_blocks
 from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import ChatSession, SessionChanges, moved
 from recto.turn.turn import Turn
@@ -121,7 +121,8 @@ def _extend(
     head, added, history = changes.get("head", session.head), list[str](), _history_length(given)
     for number, entry in enumerate(given[new:], new):
         message = Message(new_id(), entry.role, entry.blocks, parent=head, status=_status(given, number))
-        message = replace(message, priority=priority_of(message, is_first=head is None), agent=session.agent)
+        is_first = entry.role == "user" and awaits_task_at(store, head)
+        message = replace(message, priority=priority_of(message, is_first=is_first), agent=session.agent)
         message = replace(message, has_time=number >= history)
         if message.role == "tool":
             message = replace(message, context_type="tool_output")

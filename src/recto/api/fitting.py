@@ -23,7 +23,7 @@ from recto.providers.client_formats import ClientFormat, client_format_of, with_
 from recto.providers.http import BAD_DATA
 from recto.providers.model import Model, VocabularyCounter
 from recto.providers.registry import split_name
-from recto.sentences.priority import priority_of
+from recto.sentences.priority import awaits_task, priority_of
 from recto.settings.strategy import STRATEGIES, SUMMARIZE, Strategy
 from recto.summary.truncation import excerpt
 from recto.window.compaction_block import WrittenSummary, next_block
@@ -329,15 +329,18 @@ def _read(format: ClientFormat, given: Sequence[Mapping[str, Any]]) -> list[Mess
         read = format.read_messages(given)
     except Invalid:
         read = [_read_alone(format, message) for message in given]
-    return [_message(place, entries) for place, entries in enumerate(read)]
+    messages: list[Message] = []
+    for entries in read:
+        messages.append(_message(messages, entries))
+    return messages
 
 
-def _message(place: int, entries: Sequence[Entry]) -> Message:
+def _message(earlier: Sequence[Message], entries: Sequence[Entry]) -> Message:
     roles = [entry.role for entry in entries]
     role: Role = "tool" if "tool" in roles else roles[0] if roles else "user"
     blocks = tuple(block for entry in entries for block in entry.blocks)
-    message = Message(str(place), role, blocks, said=place + 1)
-    return replace(message, priority=priority_of(message, is_first=place == 0))
+    message = Message(str(len(earlier)), role, blocks, said=len(earlier) + 1)
+    return replace(message, priority=priority_of(message, is_first=awaits_task(earlier)))
 
 
 def _read_alone(format: ClientFormat, message: Mapping[str, Any]) -> list[Entry]:

@@ -4,6 +4,8 @@ Compactions, instructions and tool results have fixed priorities. Messages of pe
 fitted on how bad readers found the loss of a message. Knows no conversation.
 """
 
+from collections.abc import Sequence
+
 from recto.base.text import text_cache
 from recto.chat.message import Message, Role
 from recto.sentences.features import FEATURES, PlainMessage, Sentence, read_conversation
@@ -12,6 +14,8 @@ from recto.sentences.segments import UNSPACED
 from recto.sentences.words import word_class, words_in
 
 SUMMARY, TASK, NORMAL, MINOR, SMALL, LEAST, NOTHING = 9, 8, 5, 4, 3, 2, 1
+TASK_WITHIN = 8
+"""The task is among this many messages."""
 # Of a longer text, only this many characters at the start and the end are examined.
 _EXAMINED = 1500
 _LONG_RESULT = 4000
@@ -23,8 +27,14 @@ _FEW_WORDS, _FEWEST_WORDS, _LOW = 4, 2, -0.4
 _MARKS = tuple(FEATURES.index(mark) for mark in ("asks", "announces", "figures", "names", "path"))
 
 
+def awaits_task(earlier: Sequence[Message]) -> bool:
+    """True if the user has said nothing yet, or nothing but greetings."""
+    is_early = len(earlier) < TASK_WITHIN
+    return is_early and all(message.priority < NORMAL for message in earlier if message.role == "user")
+
+
 def priority_of(message: Message, *, is_first: bool = False) -> int:
-    """From 1 (dropped first) to 10. The user's first message is the task, unless it is a mere greeting."""
+    """From 1 (dropped first) to 10. `is_first`: the user's first message, which is the task unless it is a greeting."""
     if message.compaction:
         return SUMMARY
     if message.role == "system":

@@ -17,7 +17,7 @@ from recto.chat.blocks import Block, File, Image, Text, ToolResult
 from recto.chat.message import Message
 from recto.errors import Invalid
 from recto.events import Appended, Event, Noticed
-from recto.sentences.priority import priority_of
+from recto.sentences.priority import TASK_WITHIN, awaits_task, priority_of
 from recto.sources.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceState
 from recto.sources.tools import CANCELLED
@@ -114,7 +114,7 @@ async def append_message(
         if not blocks:
             return (_turn_message(store, session), None), changes
         message = Message(new_id(), "user", blocks, parent=changes.get("head", session.head), agent=session.agent)
-        priority = priority_of(message, is_first=session.head is None)
+        priority = priority_of(message, is_first=awaits_task_at(store, session.head))
         message = replace(message, priority=priority, task_runs=session.task_runs(begins=True))
         placed = store.tree.append(session.conversation, message)
         return (placed.message, len(waiting)), {**changes, **moved(placed)}
@@ -135,6 +135,13 @@ async def append_message(
         text = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
         events.append(Noticed(text))
     return StartedTurn(message, begun, tuple(events), is_continued=waited is None)
+
+
+def awaits_task_at(store: Store, head: str | None) -> bool:
+    """True if the user's next message is the task: what came before, if anything, are greetings."""
+    if head is None:
+        return True
+    return store.tree.place(head)[1] < TASK_WITHIN and awaits_task(store.tree.bare_page(head, most=TASK_WITHIN))
 
 
 def _joined(messages: Sequence[tuple[Block, ...]]) -> tuple[Block, ...]:
