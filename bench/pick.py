@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench import peers
 from bench.figure import Figure, cost, share
-from bench.pick_data import SORTS, Message, filled, groups, messages
+from bench.pick_data import SERVED, SORTS, Message, filled, groups, messages, served_messages, served_sources
 from bench.table import Times, judged, ms, show
 from bench.wire import tokens
 from recto.search.embedder import Embedder, open_embedder
@@ -61,7 +61,7 @@ class Hand:
 class Outcome:
     """What one way of choosing did with all messages of a size."""
 
-    found: dict[str, list[int]] = field(default_factory=lambda: {sort: [] for sort in SORTS})
+    found: dict[str, list[int]] = field(default_factory=lambda: {sort: [] for sort in (*SORTS, SERVED)})
     """By sort: how many of what is needed was chosen, for each message."""
     chosen: int = 0
     wrong: int = 0
@@ -106,10 +106,31 @@ def main(quick: bool) -> None:
                     sorts.append([name, *(_share(outcome.found[sort]) for sort in SORTS[:-1])])
                     scored |= {name: outcome.scored} if outcome.scored else {}
             said.append(_told(size, hands))
+        _show_served(Path(folder))
     times, counts = ("p50 ms", "p95", "CPU p95"), ("recall", "chosen", "fitting", "for nothing", "tokens", "saved")
     show("Sources chosen for a message", ("", "sources", *times, *counts, "goal"), rows, said)
     show("Recall among 500 sources, by the sort of message", ("", *SORTS[:-1]), sorts, _explained())
     _show_scores(scored)
+
+
+def _show_served(folder: Path) -> None:
+    """Recall and precision over servers that others wrote, with messages that nobody tuned on."""
+    if not (known := served_sources()):
+        print("  no public servers: they are installed by `make test`")
+        return
+    asked = [Hand(known, served_messages())]
+    rows = [
+        [
+            name,
+            f"{each.recall:.0%} of {each.asked}",
+            f"{1 - each.wrong / max(1, each.chosen):.0%}",
+            f"{each.for_nothing} of {len(each.found['nothing'])}",
+            f"{each.chosen / max(1, each.asked):.1f}",
+        ]
+        for name, each in _outcomes(asked, folder, WAYS[:-1])
+    ]
+    columns = ("", "recall", "fitting", "for nothing", "chosen")
+    show(f"Chosen from {len(known)} sources of two public servers", columns, rows)
 
 
 def small(home: Path) -> Iterator[Figure]:

@@ -1,8 +1,9 @@
 """What the choice is measured on: tools in the style of public MCP servers, rules, references, messages with what they
 need, and as many other sources as wanted. All written for this bench; it lies in `bench/pick/`."""
 
+import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, product
@@ -10,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from mcp import Client, StdioServerParameters
 from recto.sources.source import Reference, Rule, Source, SourceId, Tool
 
 FOLDER = Path(__file__).parent / "pick"
@@ -44,6 +46,38 @@ def messages() -> tuple[Message, ...]:
     if unknown := [str(id) for each in found for id in each.right | each.harmless if id not in known]:
         raise ValueError(f"questions.txt names sources that are not there: {', '.join(unknown)}")
     return found
+
+
+PUBLISHED = Path(__file__).parents[1] / ".venv/node/node_modules/@modelcontextprotocol"
+SERVERS = {"everything": ("stdio",), "filesystem": (str(FOLDER),)}
+SERVED = "servers"
+
+
+def served_sources() -> tuple[Source, ...]:
+    """The tools that two public MCP servers list, and three texts; empty if the servers are not installed."""
+    if not PUBLISHED.exists():
+        return ()
+    tools = [tool for name, arguments in SERVERS.items() for tool in asyncio.run(_listed(name, arguments))]
+    return (*tools, *_written("server_references.txt", Reference))
+
+
+async def _listed(name: str, arguments: Sequence[str]) -> list[Tool]:
+    program = str(PUBLISHED / f"server-{name}" / "dist" / "index.js")
+    async with Client(StdioServerParameters(command="node", args=[program, *arguments])) as client:
+        listed = (await client.list_tools()).tools
+    return [
+        Tool(f"{name}__{each.name}", each.description or "", each.input_schema, "agent", name, each.name)
+        for each in listed
+    ]
+
+
+def served_messages() -> tuple[Message, ...]:
+    """Sixty messages over these, by somebody who knew only the lists."""
+    lines = (FOLDER / "server_questions.txt").read_text("utf-8").splitlines()[1:]
+    return tuple(
+        _message(f"nothing | | {text}" if needs == "-" else f"{SERVED} | {needs} | {text}")
+        for needs, text in (line.split(" | ", 1) for line in lines)
+    )
 
 
 def _message(line: str) -> Message:
