@@ -1,10 +1,13 @@
 """Which words of a question the chunks of candidates contain, and their weight."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.sources.candidates import CandidateCache, Candidates, name_weight
-from recto.sources.source import Rule
+from recto.sources.candidates import CandidateCache, Candidates, name_weight, values_in
+from recto.sources.source import Rule, Tool
 
 
 def chunks(*texts: str) -> Candidates:
@@ -53,3 +56,39 @@ def test_no_match_weighs_more_than_the_question(texts: list[str], question: str)
     found = chunks(*texts)
     matches, total = found.match(question)
     assert all(0 <= each.weight <= total + 1e-9 for each in matches.values())
+
+
+def tool(name: str, description: str, **types: str) -> Tool:
+    schema = {"properties": {key: {"type": type} for key, type in types.items()}, "required": [*types]}
+    return Tool(name, description, schema, "agent", "any", name)
+
+
+@pytest.mark.parametrize(
+    ("message", "wanted"),
+    [
+        ("Please add 4 and 38 for me.", "total"),
+        ("whats 1289.50 + 347.25, need it for the invoice", "total"),
+        ("was steht in aufgaben.txt", "look"),
+        ("尾行看一下 /var/log/app.log", "look"),
+        ("hol mir https://example.org/a.csv", "fetch"),
+        ("Who was born in 1934?", None),
+        ("Write to ann@example.org", None),
+    ],
+)
+def test_a_tool_is_likelier_if_the_message_has_what_it_works_on(message: str, wanted: str | None) -> None:
+    tools = [
+        tool("total", "Gives the sum.", a="number", b="number"),
+        tool("look", "Gives the content.", path="string"),
+        tool("fetch", "Gives the answer.", url="string"),
+        tool("wait", "Does nothing for a while.", seconds="number"),
+    ]
+    chunks = CandidateCache().get(tools).chunks
+    assert [source.name for source, chunk in chunks if chunk.takes in values_in(message)] == (
+        [wanted] if wanted else []
+    )
+
+
+def test_a_schema_of_any_kind_is_read() -> None:
+    odd: list[Any] = [{}, {"required": 3}, {"properties": [], "required": ["a"]}, {"properties": {"a": 7}}]
+    for schema in odd:
+        assert CandidateCache().get([Tool("t", "", schema, "agent", "any", "t")]).chunks[0][1].takes == ""

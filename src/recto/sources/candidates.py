@@ -52,6 +52,16 @@ COMMON_WEIGHT = 0.25
 MAX_UNUSED_SOURCES = 1000
 # Choosing and filtering use different candidates, so several are kept.
 MAX_CACHED_CANDIDATES = 4
+# The evidence that a message has the values a tool works on. `bench pick` has messages over servers of others.
+VALUES_WEIGHT = 4.0
+URL_NAMES, PATH_NAMES = frozenset({"url", "uri"}), frozenset({"path", "paths", "file", "files", "filename", "folder"})
+_VALUES = {
+    "numbers": re.compile(r"(?<![\w.,])\d[\d.,]*\b[^\d\n]{1,40}\b\d"),
+    "url": re.compile(r"\bhttps?://\w"),
+    "path": re.compile(
+        r"(?<![\w:/@.])(?:(?:~|\.{1,2})?/\w|\w{4,40}/\w{4})|(?<![\w@.-])[\w-]{2,60}\.[A-Za-z]\w{1,4}\b(?![.@]\w)"
+    ),
+}
 _MAX_QUOTE_CHARS = 60
 _MIN_SHOWN_SIMILARITY = 0.2
 _WORD_BOUNDARIES = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -68,6 +78,8 @@ class SourceChunk(Struct, frozen=True):
     """The stems of all its words, including the name."""
     part: str | None = None
     """The section, verbatim with its heading, if the source has several."""
+    takes: str = ""
+    """The kind of value that a tool works on, if a message shows it by its form."""
 
 
 def source_chunks(source: Source) -> tuple[SourceChunk, ...]:
@@ -93,17 +105,39 @@ def _tool_chunk(tool: Tool) -> SourceChunk:
     # a user who does not know the name describes the tool: its first sentence alone counts as much
     texts = (f"{server} {own_name}: {description}"[:MAX_PASSAGE_CHARS], *split_sentences(description)[:1])
     all_words = " ".join([server, own_name, description, *parameters])
-    return SourceChunk(texts, text_stems(own_name), text_stems(all_words))
+    return SourceChunk(texts, text_stems(own_name), text_stems(all_words), takes=_taken(tool.schema))
+
+
+def _taken(schema: Mapping[str, Any]) -> str:
+    """The values that a tool takes: numbers if it requires two or more, a URL, or a path; by names and types alone."""
+    required, properties = schema.get("required"), dict(_properties(schema))
+    kinds = [properties.get(name, {}).get("type") for name in required] if isinstance(required, list) else []
+    if sum(kind in ("number", "integer") for kind in kinds) >= 2:
+        return "numbers"
+    named = {word for name in properties for word in split_identifier(name).split()}
+    if named & URL_NAMES or any(each.get("format") == "uri" for each in properties.values()):
+        return "url"
+    return "path" if named & PATH_NAMES else ""
+
+
+def values_in(message: str) -> frozenset[str]:
+    """The kinds of values in a message that tools could work on."""
+    found = {kind for kind, pattern in _VALUES.items() if pattern.search(message)}
+    return frozenset(found - {"path"} if "url" in found else found)
+
+
+def _properties(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    properties = schema.get("properties")
+    for name, parameter in properties.items() if isinstance(properties, Mapping) else ():
+        if isinstance(parameter, Mapping):
+            yield str(name), parameter
 
 
 def _parameters(schema: Mapping[str, Any], depth: int = MAX_SCHEMA_DEPTH) -> Iterator[tuple[str, str]]:
     """Names and descriptions; none for an invalid schema."""
-    properties = schema.get("properties")
-    for name, parameter in properties.items() if isinstance(properties, Mapping) else ():
-        if not isinstance(parameter, Mapping):
-            continue
+    for name, parameter in _properties(schema):
         description, items = parameter.get("description"), parameter.get("items")
-        yield str(name), description if isinstance(description, str) else ""
+        yield name, description if isinstance(description, str) else ""
         if depth:
             yield from _parameters(items if isinstance(items, Mapping) else parameter, depth - 1)
 
@@ -314,6 +348,7 @@ class ChunkScore(Struct, frozen=True):
     query: str
     similarity: float | None = None
     words: tuple[str, ...] = ()
+    has_values: bool = False
 
     @property
     def because(self) -> str:
@@ -322,6 +357,8 @@ class ChunkScore(Struct, frozen=True):
             is_short = len(self.query) <= _MAX_QUOTE_CHARS
             quote = self.query if is_short else f"{self.query[:_MAX_QUOTE_CHARS].rstrip()}…"
             reasons.append(f"near in meaning ({self.similarity:.2f}) to '{quote}'")
+        if self.has_values:
+            reasons.append("its arguments are in the message")
         if self.words:
             reasons.append(f"holds {', '.join(sorted(self.words))}")
         return "; ".join(reasons) or "has little in common with the message"
@@ -336,6 +373,8 @@ class ChunkScores:
         """Scores of the chunks that have anything in common with the message."""
         self._best_query: dict[int, int] = {}
         self._similarity: dict[int, float] = {}
+        values = values_in("\n".join(queries))
+        self._with_values = [at for at, (_, chunk) in enumerate(candidates.chunks) if chunk.takes in values]
 
     def ranked(self, limit: int | None = None) -> list[int]:
         """Best first; ties in source order."""
@@ -357,14 +396,15 @@ class ChunkScores:
             best = max(parts, key=lambda each: (self.scores.get(each, 0.0), -each), default=position)
             part = chunks[best][1].part
         words, similarity = tuple(match.words) if match else (), self._similarity.get(position)
-        return ChunkScore(source, part, self.scores[position], self._queries[query], similarity, words)
+        has_values = position in self._with_values
+        return ChunkScore(source, part, self.scores[position], self._queries[query], similarity, words, has_values)
 
     def score_by_words(self, only: Container[int] | None = None) -> None:
         best: dict[int, float] = {}
         for query, (matches, query_weight) in enumerate(self._matches):
             for position, match in matches.items():
                 overlap = word_overlap(match, query_weight, self._candidates.chunks[position][1])
-                evidence = KEYWORD_WEIGHTS.of_words(overlap)
+                evidence = KEYWORD_WEIGHTS.of_words(overlap) + VALUES_WEIGHT * (position in self._with_values)
                 if evidence > best.get(position, -1e9) and (only is None or position in only):
                     best[position], self._best_query[position] = evidence, query
         self.scores |= {position: KEYWORD_WEIGHTS.score(evidence) for position, evidence in best.items()}
@@ -384,6 +424,7 @@ class ChunkScores:
                 COMBINED_WEIGHTS.of_words(word_overlap(match, query_weight, candidates.chunks[position][1]))
                 for position, match in matches.items()
             ]
+        evidence[self._with_values] += VALUES_WEIGHT
         best, nearest = evidence.argmax(1), similarity.argmax(1)
         combined = COMBINED_WEIGHTS.scores(evidence[rows, best])
         alone = SIMILARITY_WEIGHTS.scores(SIMILARITY_WEIGHTS.similarity * similarity[rows, nearest])
