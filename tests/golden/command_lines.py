@@ -138,7 +138,6 @@ LINES: dict[str, list[str]] = {
     "context whatif": both(
         "'#9' -c 'By a model' --strategy discard",
         "'#9' -c 'By a model' --window 4000",
-        "--all -c 'By a model' --strategy hybrid --strategy discard",
     ),
     "request diff": both("", "'#24' '#22'", "'#24' '#4'"),
     "request rebuild": ["'#24'", "'#2' -o body.json", "99999"],

@@ -99,7 +99,6 @@ TALK_READS: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {
     "chosen_settings": [("Hybrid bands", lambda talk: talk.chosen_settings)],
     "compaction": [(A, lambda talk: talk.compaction()), (BRANCHES, lambda talk: talk.compaction())],
     "compactions": [(REVISED, lambda talk: talk.compactions()), (SENTENCES, lambda talk: talk.compactions(limit=1))],
-    "compare_strategies": [(A, lambda talk: talk.compare_strategies(("discard", "summarize", "hybrid")))],
     "context_settings": [(CLERK, lambda talk: talk.context_settings)],
     "document": [(NOTES, lambda talk: talk.document)],
     "head": [(A, lambda talk: talk.head)],

@@ -106,7 +106,6 @@ RULES: dict[str, ArgumentRule] = {
             "dry_run",
             "everything",
             "fresh",
-            "from_start",
             "unsent",
             "vectors",
             "with_system",

@@ -30,7 +30,7 @@ from recto.reports.document_stats import DocumentTally, Grouping
 from recto.reports.memory_report import MemoryReport
 from recto.reports.source_report import SourceReport
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
-from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
+from recto.reports.what_if import PlanOptions, WhatIf
 from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
 from recto.sources.overrides import SourceList, SourceOverrides, SourceStatus
@@ -163,13 +163,9 @@ class Talk:
         """All on the path, newest first, including those replaced, edited or taken back."""
     def stats(self) -> ConversationStats:
         """Messages, tokens, compactions, window, requests and cost."""
-    def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+    def what_if(self, message: str, **changes: Unpack[PlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
         changes. No model is called, and nothing is stored."""
-    def compare_strategies(
-        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
-    ) -> StrategyComparison:
-        """All turns of the path planned again with each of these strategies (default: all), side by side."""
     def request_use(self) -> list[RequestUse]:
         """For each reply on the path, how full its window was and what it cost, oldest first."""
     def open_document(self, path: str | None) -> str | None:

@@ -168,11 +168,9 @@ class StoreQueries:
 
     def compare(self, before: str | None = None, after: str | None = None) -> "Difference":
         """Two requests; a single one is compared with its predecessor."""
-        from recto.providers.registry import format_named  # a tenth of a second that other queries avoid
-
         one = self.request_id(before)
         pair = (self._records.before(one), one) if after is None else (one, self.request_id(after))
-        return self._records.compare(*pair, format_named)
+        return self._records.compare(*pair)
 
     def verify(self, requests: Sequence[str] | None = None) -> Iterator[tuple[str, str | None]]:
         """For each request (all by default): None if it rebuilds, else the difference."""

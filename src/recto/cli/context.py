@@ -305,59 +305,32 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
 @command.command("whatif")
 @click.argument("message", metavar="[REPLY]", required=False)
 @options.home_option
-@click.option("--all", "everything", is_flag=True, help="Plan all turns again, once for each strategy.")
-@click.option(
-    "--strategy",
-    "strategies",
-    metavar="NAME",
-    multiple=True,
-    shell_complete=completion.strategies,
-    help="Another strategy; with --all it can be given several times (default: all of them).",
-)
+@click.option("--strategy", metavar="NAME", shell_complete=completion.strategies, help="Another strategy.")
 @click.option("--window", type=click.IntRange(1), metavar="TOKENS", help="Another size of the window.")
 @click.option("--model", "-m", metavar="NAME", shell_complete=completion.models, help="Another model.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Another context setting.")
-@click.option("--from-start", is_flag=True, help="Apply the change from the first message on.")
 @options.as_json_option
 def what_if(
-    message: str | None,
-    conversation: str | None,
-    everything: bool,
-    strategies: tuple[str, ...],
-    assignments: tuple[str, ...],
-    from_start: bool,
-    as_json: bool,
-    **changed: Any,
+    message: str | None, conversation: str | None, assignments: tuple[str, ...], as_json: bool, **changed: Any
 ) -> None:
     """Plan a past turn again, and compare its window with the one that was sent.
 
     REPLY is the number or id of a reply, or of the message that it answers (default: the last reply). No model is asked
-    and nothing is stored. Earlier compactions stay, unless --from-start is given. With --all every turn of the
-    conversation is planned again, from the first on.
+    and nothing is stored. Earlier compactions stay.
 
     Example: recto context whatif 4 --strategy hybrid --window 2000
     """
-    if everything and (message or from_start):
-        raise click.UsageError("--all plans all turns from the start: give no REPLY and no --from-start with it.")
-    if len(strategies) > 1 and not everything:
-        raise click.UsageError("Give one --strategy, or several with --all.")
     settings = options.assigned("--set", assignments)
-    changes: PlanOptions = {"window": changed["window"], "model": changed["model"], "settings": settings}
+    changes: PlanOptions = {**changed, "settings": settings}  # type: ignore[typeddict-item]
     with options.open_desk({}) as desk:
         talk = desk.talk_with(message, conversation) if message else options.find_talk(desk, conversation)
-        found: Any
-        if everything:
-            with bar("planning turns") as tell:
-                found = talk.compare_strategies(strategies, tell, **changes)
-        else:
-            strategy = strategies[0] if strategies else None
-            found = talk.what_if(message or _last(talk), strategy=strategy, from_start=from_start, **changes)
+        found = talk.what_if(message or _last(talk), **changes)
         if as_json:
             show.emit(found.to_json())
             return
-        from recto.cli.drawing.requests import draw_comparison, draw_what_if  # rich: a tenth of a second
+        from recto.cli.drawing.requests import draw_what_if  # rich: a tenth of a second
 
-        (draw_comparison if everything else draw_what_if)(show.console(), talk.name, found)
+        draw_what_if(show.console(), talk.name, found)
 
 
 def _last(talk: "Talk") -> str:

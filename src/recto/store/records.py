@@ -14,12 +14,10 @@ from sqlalchemy.exc import IntegrityError
 from recto import wire
 from recto.chat.message import Usage
 from recto.errors import Altered, NotFound
-from recto.store.blobs import Blobs
-from recto.store.comparison import ComparedRequest, Difference, Formats, compare, kept_prefix, shared_length
+from recto.store.comparison import Difference, compare, kept_prefix, shared_length
 from recto.store.database import Database
 from recto.store.dialect import in_list, raw_bytes
 from recto.store.packing import PackDictionary, make_dictionaries, pack_with
-from recto.store.paths import sent_messages
 from recto.store.prepared_statement import InsertStatement, Statement, given
 from recto.store.rebuild import (
     Rebuilder,
@@ -260,20 +258,8 @@ class Records:
             raise NotFound("nothing was sent before this request in its conversation: name two to compare", id=id)
         return str(found)
 
-    def compare(self, before: str, after: str, formats: Formats) -> Difference:
-        with self._database.read() as connection:
-            again = Rebuilder()
-            one, other = (_side(connection, again, _request_row(connection, id), formats) for id in (before, after))
-        return compare(one, other, self.text)
-
-    def compared(self, id: str, formats: Formats) -> ComparedRequest:
-        with self._database.read() as connection:
-            return _side(connection, Rebuilder(), _request_row(connection, id), formats)
-
-    def text(self, sha256: str) -> bytes | None:
-        with suppress(NotFound, Altered):
-            return Blobs(self._database).get(sha256)
-        return None
+    def compare(self, before: str, after: str) -> Difference:
+        return compare(self.record(before).account, self.record(after).account, (before, after))
 
     def rebuild(self, id: str) -> bytes:
         """The bytes that were sent. Raises Altered if the stored data no longer yields them."""
@@ -377,20 +363,6 @@ def _request_row(connection: Connection, id: str) -> AnyRow:
 
 def _unknown(id: str) -> NotFound:
     return NotFound(f"there is no request {id}; `recto conversations show --json` lists those of a conversation", id=id)
-
-
-def _side(connection: Connection, again: Rebuilder, row: AnyRow, formats: Formats) -> ComparedRequest:
-    record = _record(connection, row)
-    return ComparedRequest(
-        id=record.id,
-        conversation=record.conversation,
-        purpose=record.purpose,
-        account=record.account,
-        pieces=tuple(again.pieces(connection, row)),
-        stable=row.stable,
-        sent=sent_messages(connection, record.account),
-        format=formats(record.account.format or ""),
-    )
 
 
 def _sent_request(connection: Connection, row: AnyRow, usage: Usage | None) -> SentRequest:
