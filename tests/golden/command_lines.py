@@ -138,6 +138,7 @@ LINES: dict[str, list[str]] = {
     "context whatif": both(
         "'#9' -c 'By a model' --strategy discard",
         "'#9' -c 'By a model' --window 4000",
+        "'#9' -c 'By a model' --all",
     ),
     "request diff": both("", "'#24' '#22'", "'#24' '#4'"),
     "request rebuild": ["'#24'", "'#2' -o body.json", "99999"],

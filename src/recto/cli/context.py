@@ -19,7 +19,7 @@ from recto.cli.actions import add_commands
 from recto.cli.drawing import transcripts
 from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
 from recto.cli.drawing.windows import outlook, setting_in_words, strategy_in_words
-from recto.cli.terminal import SUMMING, bar
+from recto.cli.terminal import bar
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
 from recto.settings.strategy import STRATEGIES
@@ -28,7 +28,6 @@ from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, ExportFormat, 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
-    from recto.reports.what_if import PlanOptions
     from recto.transfer.report import ImportReport
 
 OUTCOMES = {
@@ -127,8 +126,7 @@ def cost(id: str | None, everything: bool, by: Any, since: str | None, as_json: 
             return
         wanted: Any = {"conversation": talk.id if talk else None, "since": since}
         group: Any = by or ("day" if everything else "model")
-        with bar(SUMMING) as tell:
-            groups, (total,) = desk.spending(group, tell, **wanted), desk.spending("total", **wanted)
+        groups, (total,) = desk.spending(group, **wanted), desk.spending("total", **wanted)
         tokens = [*desk.token_use(group, **wanted), *desk.token_use("total", **wanted)]
         if as_json:
             limits = talk.settings.spend if talk else desk.settings.spend
@@ -305,13 +303,19 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
 @command.command("whatif")
 @click.argument("message", metavar="[REPLY]", required=False)
 @options.home_option
+@click.option("--all", "everything", is_flag=True, help="With every strategy, side by side.")
 @click.option("--strategy", metavar="NAME", shell_complete=completion.strategies, help="Another strategy.")
 @click.option("--window", type=click.IntRange(1), metavar="TOKENS", help="Another size of the window.")
 @click.option("--model", "-m", metavar="NAME", shell_complete=completion.models, help="Another model.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Another context setting.")
 @options.as_json_option
 def what_if(
-    message: str | None, conversation: str | None, assignments: tuple[str, ...], as_json: bool, **changed: Any
+    message: str | None,
+    conversation: str | None,
+    everything: bool,
+    assignments: tuple[str, ...],
+    as_json: bool,
+    **changed: Any,
 ) -> None:
     """Plan a past turn again, and compare its window with the one that was sent.
 
@@ -320,17 +324,24 @@ def what_if(
 
     Example: recto context whatif 4 --strategy hybrid --window 2000
     """
+    if everything and changed["strategy"]:
+        raise click.UsageError("--all plans with every strategy: leave out --strategy.")
     settings = options.assigned("--set", assignments)
-    changes: PlanOptions = {**changed, "settings": settings}  # type: ignore[typeddict-item]
+    names = STRATEGIES if everything else [changed.pop("strategy")]
     with options.open_desk({}) as desk:
         talk = desk.talk_with(message, conversation) if message else options.find_talk(desk, conversation)
-        found = talk.what_if(message or _last(talk), **changes)
+        turn = message or _last(talk)
+        found = [talk.what_if(turn, **{**changed, "strategy": name, "settings": settings}) for name in names]
         if as_json:
-            show.emit(found.to_json())
+            for each in found:
+                show.emit(each.to_json())
             return
-        from recto.cli.drawing.requests import draw_what_if  # rich: a tenth of a second
+        from recto.cli.drawing.requests import draw_strategies, draw_what_if  # rich: a tenth of a second
 
-        draw_what_if(show.console(), talk.name, found)
+        if everything:
+            draw_strategies(show.console(), talk.name, found)
+        else:
+            draw_what_if(show.console(), talk.name, found[0])
 
 
 def _last(talk: "Talk") -> str:

@@ -32,7 +32,6 @@ from recto.store.rebuild import (
 )
 from recto.store.rows import MESSAGE_BY_ID, WAS_SENT, AnyRow, read_details
 from recto.store.schema import conversations, messages, pieces, requests
-from recto.store.usage_totals import forget_totals
 from recto.window.account import NO_ACCOUNT, RequestAccount
 from recto.window.request import Piece, Purpose, Request
 
@@ -181,13 +180,11 @@ class Records:
                 model=request.model,
                 cost_bound=request.at_most_usd,
             )
-            forget_totals(connection, request=request.id)
 
     def outcome(self, id: str, *, cost_usd: float | None = None, **facts: Any) -> None:
         """Stores cost, attempts, usage, finish, error and the reply's id."""
         with self._database.write() as connection:
             _SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
-            forget_totals(connection, request=id)
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:

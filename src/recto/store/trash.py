@@ -26,7 +26,6 @@ from recto.store.packing import numbers_quoted, pack, unpack
 from recto.store.rebuild import Rebuilder, dictionary_reader, hashes_in, named_by
 from recto.store.rows import CONVERSATION, conversation_of
 from recto.store.schema import (
-    SUMS,
     access_keys,
     awaited_replies,
     client_conversations,
@@ -215,7 +214,7 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
     rows: tuple[tuple[Column[Any], Any], ...] = (
         (usage_reports.c.conversation, id),
-        *((table.c.conversation, [number]) for table in (*SUMS, client_conversations)),
+        *((table.c.conversation, [number]) for table in (client_conversations,)),
         (source_uses.c.request, sent),
         (requests.c.conversation, [number]),
         *((table.c.message, said) for table in (uses, deltas, client_messages, open_replies, awaited_replies)),

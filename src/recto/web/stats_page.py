@@ -18,12 +18,10 @@ from recto.web.panel import bars, pick_values
 from recto.web.templates import fill
 
 if TYPE_CHECKING:
-    from recto.store.source_uses import Period
     from recto.store.spending import TokenUse
 
 # Rows of the lists of most used items.
 MOST = 12
-PERIODS: "dict[str, Period]" = {"month": "month", "day": "day"}
 # Latest replies to choose from.
 MOST_REPLIES = 500
 # Most ranges of messages named.
@@ -34,14 +32,14 @@ OF_PLAN = ("reply", "strategy", "window", "model", "key", "value")
 
 class StatsView(FullView):
     address = "/stats"
-    fields: ClassVar = {"conversation": "", "period": "month"}
+    fields: ClassVar = {"conversation": ""}
 
     def build(self) -> None:
         self._head = Fragment("", self.act)
         self._use, self._turn_cost, self._turns = Plot(), Plot(), Fragment()
         with ui.element("div").classes("plots"):
             self._days, self._day_cost, self._models = Plot(), Plot(), Plot()
-        self._tokens, self._period, self._sources, self._lists = Fragment(), Fragment("", self.act), Plot(), Fragment()
+        self._tokens, self._lists = Fragment(), Fragment()
 
     async def draw(self) -> None:
         found = await self.conversation()
@@ -55,17 +53,6 @@ class StatsView(FullView):
         days, models = await self.desk.token_use("day"), await self.desk.token_use("model")
         self._draw_tokens(days, models[:MOST])
         self._tokens.show(fill("stats_tokens", days=days[::-1][:MOST], models=models[:MOST]))
-        period = self.form["period"]
-        periods = await self.desk.source_periods(PERIODS.get(period, "month"))
-        self._period.show(fill("stats_sources", period=period, periods=periods))
-        self._sources.show(
-            "Sources that were chosen for messages, how many of them replies used, and their mean score",
-            [each.name for each in periods],
-            Series("chosen", [each.chosen for each in periods]),
-            Series("of these used", [each.used for each in periods], colour="good"),
-            Series("mean score", [each.score for each in periods], "line", "rules", right=True),
-            axes=("", "sources", "score"),
-        )
         report = await self.desk.source_report()
         notes = await self.desk.document_stats() if self.desk.vault else []
         self._lists.show(fill("stats_lists", sources=report.stats[:MOST], advice=report.advice, notes=notes[:MOST]))

@@ -207,6 +207,26 @@ def draw_what_if(console: Console, name: str, found: "WhatIf") -> None:
     draw_notes(console, found.notes)
 
 
+def draw_strategies(console: Console, name: str, found: "Sequence[WhatIf]") -> None:
+    """One turn as it was, and under several strategies."""
+    console.print(Text(f"message #{found[0].number} of {name}", "bold"))
+    table = grid("name", *["number"] * (len(FATES) + 1), "text")
+    table.add_row(*(Text(each, "dim") for each in ("strategy", "tokens", *FATES.values(), "compaction")))
+    sides = [("as it was", found[0].was, ""), *((each.changes.strategy, each.would, _due(each)) for each in found)]
+    for strategy, side, due in sides:
+        ranges = [getattr(side.messages, key) if side else () for key in FATES]
+        counts = (str(sum(each.last - each.first + 1 for each in some)) for some in ranges)
+        table.add_row(strategy, _told(side.account.total if side else None, NOTHING), *counts, due)
+    console.print(table)
+    draw_notes(console, dict.fromkeys(note for each in found for note in each.notes))
+
+
+def _due(found: "WhatIf") -> str:
+    if found.error:
+        return f"would not fit: {visible(found.error)}"
+    return f"due: {visible(found.because)}" if found.compaction else ""
+
+
 def _changes_in_words(changes: "PlanChanges") -> str:
     told = changes.to_json().items()
     words = [f"{name} {value:,}" if name == "window" else f"{name} {literal(value)}" for name, value in told]
