@@ -1,7 +1,6 @@
 """The lines that each command is called with; all of one command run one after the other, in one copy."""
 
 import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -103,7 +102,7 @@ LINES: dict[str, list[str]] = {
         "'Attachments' --format html",
         "'A goal reached' -o talk.md",
     ],
-    "context import": both("list.json", "list.json --as-new", "nothing.json", "paste.txt", "golden.jsonl"),
+    "context import": both("list.json", "nothing.json", "paste.txt", "golden.jsonl"),
     "context memory": both("", "Learned --message 'Where does Anna live?'", "'The clerk'"),
     "context set": both("threshold 0.7 -c Branches", "context.threshold 7 -c Branches", "model x -c Branches"),
     "context show": [
@@ -271,4 +270,3 @@ PREPARED: dict[str, Callable[[Path], object]] = {
 }
 
 # Hashes of a whole store, which holds the paths of this machine.
-VARYING = {"store copy": re.compile(r"[0-9a-f]{64}")}

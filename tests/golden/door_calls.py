@@ -175,7 +175,7 @@ DESK_WRITES: dict[str, Calls] = {
     ],
     "import_file": [
         lambda desk: desk.import_file(desk.export("talk.jsonl", BRANCHES)),
-        lambda desk: desk.import_file("talk.jsonl", as_new=True),
+        lambda desk: desk.import_file("talk.jsonl"),
         lambda desk: desk.import_file("nothing.jsonl"),
     ],
     "index": [lambda desk: desk.index(), lambda desk: desk.index(anew=True)],

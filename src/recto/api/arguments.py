@@ -96,7 +96,6 @@ RULES: dict[str, ArgumentRule] = {
         (
             "anew",
             "as_left",
-            "as_new",
             "backups",
             "can_ask",
             "complete",

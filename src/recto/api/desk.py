@@ -266,9 +266,8 @@ class AsyncDesk:
         from recto.transfer.formats import open_source  # readers of all formats: only for imports
         from recto.transfer.importer import Importer
 
-        as_new, progress = options.get("as_new", False), options.get("progress")
         with open_source(Path(file).expanduser(), options.get("format")) as source:
-            return Importer(self.store.copies, as_new=as_new, tell=progress).run(source)
+            return Importer(self.store.copies, options.get("progress")).run(source)
 
     # -- who and what there is
 

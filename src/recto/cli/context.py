@@ -34,7 +34,7 @@ OUTCOMES = {
     "added": "added",
     "extended": "extended",
     "unchanged": "here already",
-    "kept apart": "under new ids",
+    "different": "here with other content, which stays",
     "empty": "empty",
 }
 MOST_NOTES = 10
@@ -383,9 +383,8 @@ def export(id: str | None, everything: bool, format: ExportFormat | None, file: 
 @click.option(
     "--from", "format", type=click.Choice(IMPORT_FORMATS), help="The program that wrote FILE (default: detected)."
 )
-@click.option("--as-new", is_flag=True, help="Give new ids to conversations whose ids are taken by others.")
 @options.as_json_option
-def import_files(files: tuple[Path, ...], format: str | None, as_new: bool, as_json: bool) -> None:
+def import_files(files: tuple[Path, ...], format: str | None, as_json: bool) -> None:
     """Store the conversations of files: exports of Recto, ChatGPT, Claude and LibreChat, message lists, llm's logs.db.
 
     A damaged file is refused as a whole. What is in the store already is left as it is.
@@ -395,7 +394,7 @@ def import_files(files: tuple[Path, ...], format: str | None, as_new: bool, as_j
     with options.open_desk() as desk:
         for file in files:
             with bar("importing") as tell:
-                done = desk.import_file(file, format=cast("ImportFormat | None", format), as_new=as_new, progress=tell)
+                done = desk.import_file(file, format=cast("ImportFormat | None", format), progress=tell)
             if as_json:
                 for each in done.conversations:
                     show.emit({"file": str(file), "format": done.format, **asdict(each)})

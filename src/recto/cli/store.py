@@ -113,11 +113,10 @@ def accept(as_json: bool) -> None:
 
 @command.command("copy")
 @click.option("--from", "source", metavar="URL", help="The store to copy (default: the one in use).")
-@click.option("--to", "target", metavar="URL", required=True, help="An empty database, or a copy to continue.")
+@click.option("--to", "target", metavar="URL", required=True, help="An empty database.")
 @options.as_json_option
 def copy(source: str | None, target: str, as_json: bool) -> None:
-    """Copy the whole store into another database, such as PostgreSQL, and compare both by hash. An interrupted copy
-    continues when the command is run again.
+    """Copy the whole store into an empty database, such as PostgreSQL: all of it or nothing.
 
     A URL is postgresql+psycopg://user@host/name, sqlite:///file, or the name of a file.
 
@@ -126,11 +125,10 @@ def copy(source: str | None, target: str, as_json: bool) -> None:
     with bar("copying") as tell:
         done = _files(source).copy(target, tell)
     if as_json:
-        show.emit({"rows": dict(done.rows), "written": done.written, "sha256": done.sha256})
+        show.emit({"rows": dict(done)})
         return
-    rows = show.counted(sum(done.rows.values()), "row")
-    show.say(f"copied: {show.counted(done.rows['messages'], 'message')}, {rows} in all")
-    show.say(f"both have the sha256 {done.sha256}; {show.counted(done.written, 'row')} written")
+    rows = show.counted(sum(done.values()), "row")
+    show.say(f"copied: {show.counted(done['messages'], 'message')}, {rows} in all")
 
 
 @command.command("prune")
