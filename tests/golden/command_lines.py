@@ -203,8 +203,7 @@ LINES: dict[str, list[str]] = {
     "store copy": both("--to sqlite:///../other.db"),
     "store prune": both(
         "--older-than 2d --dry-run",
-        "--older-than 2h --key laptop --yes",
-        "--older-than 3d -c Branches --yes",
+        "--older-than 3d --yes",
         "--older-than soon",
     ),
     "store restore": both("../copy.db", "../nothing.db"),

@@ -181,8 +181,7 @@ DESK_WRITES: dict[str, Calls] = {
     "index": [lambda desk: desk.index(), lambda desk: desk.index(anew=True)],
     "prune": [
         lambda desk: desk.prune("2d", dry_run=True),
-        lambda desk: desk.prune("2d", key="laptop"),
-        lambda desk: desk.prune("4d", conversation=BRANCHES),
+        lambda desk: desk.prune("4d"),
         lambda desk: desk.prune("soon"),
     ],
     "rename": [lambda desk: desk.rename(BRANCHES, "The  cutter"), lambda desk: desk.rename("The cutter", " ")],

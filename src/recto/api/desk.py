@@ -38,7 +38,7 @@ from recto.store.document_uses import DocumentTally, Grouping
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.trash import PruneOptions, PruneReport, RetentionScope, time_before
+from recto.store.trash import PruneReport, time_before
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import pending_reply
 from recto.turn.session import PROJECT, SETTINGS, ChatSession
@@ -175,14 +175,10 @@ class AsyncDesk:
         return removed
 
     @in_thread
-    def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
+    def prune(self, older_than: str, progress: Progress | None = None, *, dry_run: bool = False) -> PruneReport:
         """Permanently removes conversations not used for this long (`90d`, `12h`, `6w`, `2y`), like `empty_trash`. The
         report says what was removed and what stays."""
-        named = options.get("conversation")
-        id = self._reader.conversation(named, deleted=True).id if named is not None else None
-        scope = RetentionScope(time_before(older_than), id, options.get("key"))
-        flags = {"backups": options.get("backups", False), "dry_run": options.get("dry_run", False)}
-        report = self.store.retention.prune(scope, progress, **flags)
+        report = self.store.retention.prune(time_before(older_than), progress, dry_run=dry_run)
         self.engine.message_index.forget_removed()
         return report
 

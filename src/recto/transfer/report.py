@@ -16,8 +16,7 @@ EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 ImportFormat = Literal["recto", "openai", "chatgpt", "claude", "librechat", "llm"]
 IMPORT_FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
 Outcome = Literal["added", "extended", "unchanged", "different", "empty"]
-"""`unchanged`: already in the store. `different`: in the store with other content, which stays. `empty`: skipped, because
-it has no messages."""
+"""`unchanged`: already in the store. `different`: there with other content, which stays. `empty`: without messages."""
 Tell = Callable[[int, int], object]
 """Called with the amount done and the total."""
 Place = str | Path
