@@ -212,8 +212,8 @@ def test_images_and_files_of_a_message_list_are_kept(store: Store, write: Write)
     assert store.blobs.get(kept.sha256) == DOT
     assert linked == Image("image/*", url="https://example.com/a.png")
     assert file == File("a.txt", "oak")
-    assert sound == Text("[a sound is not in the export]")
-    assert done.conversations[0].notes == ("a sound is not in the export",)
+    assert sound == Text("[a part of type input_audio is not in the export]")
+    assert done.conversations[0].notes == ("a part of type input_audio is not in the export",)
 
 
 def test_a_list_in_the_form_of_anthropic_is_read(store: Store, write: Write) -> None:
@@ -225,17 +225,6 @@ def test_a_list_in_the_form_of_anthropic_is_read(store: Store, write: Write) -> 
     ]
     bring(store, write({"system": "Be brief.", "messages": said}))
     assert [message.role for message in path_of(store)] == ["system", "user", "assistant", "tool", "assistant"]
-
-
-def test_an_old_function_call_keeps_its_result(store: Store, write: Write) -> None:
-    said = [
-        {"role": "user", "content": "What time is it?"},
-        {"role": "assistant", "content": None, "function_call": {"name": "clock", "arguments": "{}"}},
-        {"role": "function", "name": "clock", "content": "12:00"},
-        {"role": "assistant", "content": "Noon."},
-    ]
-    bring(store, write(said))
-    assert [result.call_id for result in path_of(store)[2].results] == ["clock"]
 
 
 def test_parts_of_the_wrong_type_are_passed_over(store: Store, write: Write) -> None:
@@ -373,18 +362,6 @@ def test_threads_of_llm_become_conversations_with_their_branches(store: Store, t
     assert said[4].usage is not None
     home = store.tree.conversation_numbered(1)
     assert {leaf.text for leaf in store.tree.leaves(home.id)} == {"Noon.", "No idea."}
-
-
-def test_the_first_logs_of_llm_are_read(store: Store, tmp_path: Path) -> None:
-    def fill(db: sqlite3.Connection) -> None:
-        db.execute(
-            "CREATE TABLE log (system TEXT, prompt TEXT, chat_id INTEGER, response TEXT, model TEXT, timestamp TEXT)"
-        )
-        db.execute("INSERT INTO log VALUES ('Be brief.', 'One?', NULL, 'Yes.', 'gpt', '2023-05-01 10:00:00.000001')")
-        db.execute("INSERT INTO log VALUES (NULL, 'Two?', 1, 'No.', 'gpt', '2023-05-01 10:01:00.000001')")
-
-    bring(store, logs(tmp_path, fill))
-    assert [text for _, text in told(path_of(store))] == ["Be brief.", "One?", "Yes.", "Two?", "No."]
 
 
 def test_another_sqlite_file_is_refused(store: Store, tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from recto.reports.conversation_stats import (
     RequestUse,
     SaidCounter,
     WindowStats,
-    recall_stats,
     recorded_use,
     request_totals,
 )
@@ -426,7 +425,6 @@ class AsyncTalkQueries:
             window,
             error,
             request_totals(sent),
-            recall_stats(sent),
             request_totals(summaries),
         )
 

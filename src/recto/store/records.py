@@ -25,7 +25,6 @@ from recto.store.rebuild import (
     read_account,
     read_bare_account,
     read_window_size,
-    recalled_picks,
     shared_picks,
     verify_account,
     with_piece_numbers,
@@ -88,7 +87,7 @@ _IN_HOME = requests.c.conversation == (
     select(conversations.c.n).where(conversations.c.id == bindparam("id")).scalar_subquery()
 )
 _SENT = Statement(
-    select(*(requests.c[name] for name in ("n", "id", "purpose", "model", "outcome", "cost", "account")))
+    select(*(requests.c[name] for name in ("n", "purpose", "model", "outcome", "cost")))
     .where(_IN_HOME, WAS_SENT)
     .order_by(requests.c.n)
 )
@@ -136,8 +135,6 @@ class SentRequest(Struct, frozen=True):
     usage: Mapping[str, int]
     """As reported by the provider; empty without a report."""
     cost_usd: float | None
-    recalled: tuple[Mapping[str, Any], ...] | None
-    """The archived messages recalled with it, as in its account; None without a section for them."""
 
 
 class Records:
@@ -223,7 +220,7 @@ class Records:
             details = _REPLY_DETAILS(connection, id=conversation)
             usage = {number: read_details(text).get("usage") for number, text in details}
             rows = _SENT(connection, id=conversation).all()
-            return [_sent_request(connection, row, usage.get(row.n)) for row in rows]
+            return [_sent_request(row, usage.get(row.n)) for row in rows]
 
     def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
         found: str | None = self._database.scalar(_LATEST, id=conversation, purpose=purpose)
@@ -362,9 +359,9 @@ def _unknown(id: str) -> NotFound:
     return NotFound(f"there is no request {id}; `recto conversations show --json` lists those of a conversation", id=id)
 
 
-def _sent_request(connection: Connection, row: AnyRow, usage: Usage | None) -> SentRequest:
+def _sent_request(row: AnyRow, usage: Usage | None) -> SentRequest:
     reported = wire.loads(row.outcome).get("usage", asdict(usage) if usage else {}) or {}
-    return SentRequest(row.purpose, row.model or "", reported, row.cost, recalled_picks(connection, row))
+    return SentRequest(row.purpose, row.model or "", reported, row.cost)
 
 
 def insert_request(

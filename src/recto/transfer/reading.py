@@ -33,22 +33,10 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|~]|(?<!\w)_|_(?!\w))")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
-class ReadSection(Struct, frozen=True):
-    line: str
-    """Its name, tokens, and permanent content."""
-    picks: tuple[tuple[str, str], ...]
-    """The picks for this message, automatic or manual: name; how, why, and size."""
-
-
-class ReadContext(Struct, frozen=True):
-    line: str
-    sections: tuple[ReadSection, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 class ReadMessage(Struct, frozen=True):
     message: Message
-    context: ReadContext | None = None
+    context: str = ""
+    """What was sent for a reply, as Markdown."""
 
 
 class ConversationText:
@@ -97,24 +85,27 @@ class ConversationText:
             at = page[-1].parent if page else None
 
     def _read(self, message: Message) -> ReadMessage:
-        return ReadMessage(message, self._context(message, message.request) if message.request else None)
+        return ReadMessage(message, self._context(message, message.request) if message.request else "")
 
-    def _context(self, message: Message, request: str) -> ReadContext:
+    def _context(self, message: Message, request: str) -> str:
         try:
             record = self._store.records.record(request)
         except (Altered, NotFound) as why:
-            return ReadContext(f"Its context can no longer be read: {why.message}")
+            return f"> **Context:** {escaped(f'Its context can no longer be read: {why.message}')}"
         account = record.account
         notes = account.notes or ()
         ids = wire.ids_in([*notes, *(f"{pick.name} {pick.because}" for pick in account.picks())])
         names = {id: f"#{number}" for id, number in self._store.tree.numbers(ids, self.conversation.head).items()}
-        sections = []
+        lines = [f"> **Context:** {escaped(_line(record, message))}"]
         for section in account.sections or ():
             always = [_pick_name(pick, names) for pick in section.picks if pick.mode == "always"]
-            chosen = [pick for pick in section.picks if pick.mode != "always"]
-            line = f"{section.name} {section.tokens:,}" + (f": {', '.join(always)}" if always else "")
-            sections.append(ReadSection(line, tuple((_pick_name(pick, names), _about(pick, names)) for pick in chosen)))
-        return ReadContext(_line(record, message), tuple(sections), tuple(_numbered(note, names) for note in notes))
+            told = f"{section.name} {section.tokens:,}" + (f": {', '.join(always)}" if always else "")
+            lines.append(f"> - {escaped(told)}")
+            for pick in section.picks:
+                if pick.mode != "always":
+                    lines.append(f">   - {escaped(_pick_name(pick, names))} ({escaped(_about(pick, names))})")
+        lines += [f"> - note: {escaped(_numbered(note, names))}" for note in notes]
+        return "\n".join(lines)
 
 
 def _line(record: Record, message: Message) -> str:
@@ -179,7 +170,7 @@ def message_parts(entry: ReadMessage, image: Callable[[Image], str] = lambda blo
         status = "Stopped" if message.status == "stopped" else "Failed"
         yield Part(f"*{escaped(f'{status}: {message.error}')}*")
     if entry.context:
-        yield Part(_context(entry.context), "Context")
+        yield Part(entry.context, "Context")
 
 
 def _headline(message: Message) -> str:
@@ -229,15 +220,6 @@ def _reference_words(reference: DocumentReference) -> str:
     how = " (found)" if reference.reference_type == "search" else ""
     about = f": {reference.summary}" if reference.summary else ""
     return f"{reference.wikilink} {reference.relative_path}{how}{about}"
-
-
-def _context(context: ReadContext) -> str:
-    lines = [f"> **Context:** {escaped(context.line)}"]
-    for section in context.sections:
-        lines.append(f"> - {escaped(section.line)}")
-        lines += [f">   - {escaped(name)} ({escaped(about)})" for name, about in section.picks]
-    lines += [f"> - note: {escaped(note)}" for note in context.notes]
-    return "\n".join(lines)
 
 
 def escaped(text: object) -> str:
