@@ -152,7 +152,7 @@ LINES: dict[str, list[str]] = {
     "sources list": both("", "-c 'The clerk'", "-c 'The clerk' --kind rule", "--agent clerk --kind tool"),
     "sources mode": both("rule:night always --agent clerk", "rule:night sometimes --agent clerk", "tool:tides agent"),
     "sources remove": both("rule:night -c 'The clerk'", "rule:style -c Branches"),
-    "sources stats": both("", "--agent clerk", "--by month", "--by day --since 2026-03-05"),
+    "sources stats": both("", "--agent clerk", "--since 2026-03-05"),
     "sources trust": both("tides", "nothing"),
     "agent config": both(
         "clerk",
@@ -176,14 +176,14 @@ LINES: dict[str, list[str]] = {
     "vault backlinks": over_notes("Sorrel", "Nowhere"),
     "vault broken": over_notes("", "Welcome"),
     "vault graph": [
-        *over_notes("", "--from Welcome --depth 1", "--tag boat", "--used", "--used --by conversation"),
+        *over_notes("", "--from Welcome --depth 1", "--tag boat"),
         f"--format dot -o - {WITH_NOTES}",
     ],
     "vault index": over_notes("--no-vectors", "--no-vectors"),
     "vault links": over_notes("Welcome", "Sorrel"),
     "vault resolve": over_notes("'[[Budget#2026]]'", "'[[the boat]]' --from Welcome", "'[[Logbook]]'"),
     "vault search": over_notes("'which engine did we choose'", "船の名前", "pier -n 1 --excerpts 1", "xyzzy"),
-    "vault stats": over_notes("", "--by conversation", "--by month", "--unused"),
+    "vault stats": over_notes("", "--by conversation", "--unused"),
     "vault status": [*over_notes(""), "--vault ../nowhere"],
     "vault suggest": over_notes("'Notes again'", "Branches --limit 2"),
     "memory add": both(

@@ -28,7 +28,7 @@ DESK_READS: dict[str, Calls] = {
         lambda desk: desk.conversations(state="hidden"),
         lambda desk: desk.conversations(state="deleted"),
     ],
-    "document_stats": [lambda desk: desk.document_stats(), lambda desk: desk.document_stats("month")],
+    "document_stats": [lambda desk: desk.document_stats(), lambda desk: desk.document_stats("conversation")],
     "facts": [
         lambda desk: desk.facts.count,
         lambda desk: desk.facts.facts(limit=2),

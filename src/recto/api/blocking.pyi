@@ -41,7 +41,7 @@ from recto.store.document_uses import DocumentTally, Grouping
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.trash import PruneOptions, PruneReport
+from recto.store.trash import PruneReport
 from recto.store.waiting import WaitingMessage
 from recto.tasks.run import RunReport, TaskRun
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
@@ -329,7 +329,7 @@ class Desk:
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
         """Permanently removes what has been in the trash for this many days: messages, records, entries of the search
         index, texts that no other conversation needs. Returns the number of removed conversations."""
-    def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
+    def prune(self, older_than: str, progress: Progress | None = None, *, dry_run: bool = False) -> PruneReport:
         """Permanently removes conversations not used for this long (`90d`, `12h`, `6w`, `2y`), like `empty_trash`. The
         report says what was removed and what stays."""
     def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
