@@ -7,7 +7,7 @@ from multiprocessing import get_context
 from random import Random
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, inspect
 
 from bench import corpus
 from recto.chat.blocks import Text
@@ -15,7 +15,7 @@ from recto.chat.message import Message, Role, now
 from recto.store.database import Database
 from recto.store.rows import message_columns
 from recto.store.schema import conversations, messages
-from recto.store.store_copy import check_references, insert_rows, number_on, release_references
+from recto.store.dialect import driver_connection
 
 PER_CONVERSATION, BATCH, TEXTS = 100, 10_000, 5_000
 # As many processes make rows at once, each so many.
@@ -39,7 +39,9 @@ def load_messages(database: Database, count: int) -> None:
     with database.engine.connect() as connection:
         connection.detach()
         connection.execution_options(write=True)
-        release_references(connection)
+        for key in inspect(connection).get_foreign_keys("messages"):
+            connection.exec_driver_sql(f"ALTER TABLE messages DROP CONSTRAINT {key['name']}")
+        connection.commit()
         _copy(connection, conversations, _conversation_rows(count, now()))
         parts = [(first, min(count, first + PART - 1)) for first in range(1, count + 1, PART)]
         url = database.engine.url.render_as_string(hide_password=False)
@@ -47,8 +49,12 @@ def load_messages(database: Database, count: int) -> None:
             for each in [pool.submit(_load_part, url, *part) for part in parts]:
                 each.result()
         with connection.begin():
-            assert not check_references(connection, list(conversations.metadata.tables.values()))
-            number_on(connection, [conversations, messages])
+            for key in messages.foreign_keys:
+                to = f"REFERENCES {key.column.table.name} ({key.column.name})"
+                connection.exec_driver_sql(f"ALTER TABLE messages ADD FOREIGN KEY ({key.parent.name}) {to}")
+            for name in ("conversations", "messages"):
+                sequence = f"pg_get_serial_sequence('{name}', 'n')"
+                connection.exec_driver_sql(f"SELECT setval({sequence}, max(n)) FROM {name}")
 
 
 def _load_part(url: str, first: int, last: int) -> None:
@@ -63,7 +69,13 @@ def _load_part(url: str, first: int, last: int) -> None:
 def _copy(connection: Connection, table: Table, rows: Iterator[tuple[Any, ...]]) -> None:
     # each COPY is a transaction of the driver's: the store's own would wait for each other
     while some := list(islice(rows, BATCH)):
-        insert_rows(connection, table, some)
+        names = ", ".join(column.name for column in table.columns)
+        with (
+            driver_connection(connection).cursor() as cursor,
+            cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as to,
+        ):
+            for row in some:
+                to.write_row(row)
 
 
 def _conversation_rows(count: int, stamp: str) -> Iterator[tuple[Any, ...]]:

@@ -231,12 +231,16 @@ class Engine:
         """What would be sent now; nothing is sent, stored or changed, and no model is called."""
         message = Message(DRAFT, "user", user_message(given, may_be_empty=True).blocks, parent=session.head)
         with FOREGROUND.begin():
-            turn = await self.turns.prepare(await self.turns.new(session, message, options, is_draft=True))
-            planned = await turn.next_plan()
-            if planned.plan.cut is None:
-                return await turn.fill(planned)
-            after = await turn.fill(await self._compaction(turn, planned).preview())
-            return replace(after, window=replace(after.window, plan=planned.plan))
+            turn = await self.turns.new(session, message, options, is_draft=True)
+            return await self.preview(await self.turns.prepare(turn))
+
+    async def preview(self, turn: Turn) -> PlannedRequest:
+        """The next request of a prepared turn, after the cut that it needs, as far as that is known without a model."""
+        planned = await turn.next_plan()
+        if planned.plan.cut is None:
+            return await turn.fill(planned)
+        after = await turn.fill(await self._compaction(turn, planned).preview())
+        return replace(after, window=replace(after.window, plan=planned.plan))
 
     async def compact(self, session: ChatSession, emit: Emit, *, keep: str = "") -> None:
         """Compacts everything but the latest messages at the user's request; `keep` says what matters."""

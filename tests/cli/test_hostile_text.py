@@ -177,8 +177,6 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
         ["--older-than", "0d", "--dry-run"],
         ["--older-than", "0d", "--dry-run", "--json"],
         ["--older-than", EVIL],
-        ["--older-than", "0d", "--key", EVIL],
-        ["--older-than", "0d", "-c", EVIL],
     ],
     ("config", "show"): [[], ["--json"], ["-c", "1"]],
     ("config", "get"): [["vault"]],

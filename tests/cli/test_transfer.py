@@ -56,9 +56,8 @@ def test_what_cannot_be_imported_is_one_sentence(fork: Spawn, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("asked")
-def test_another_conversation_of_the_same_id_needs_a_word(run: Run, tmp_path: Path) -> None:
+def test_a_conversation_that_went_on_here_stays(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     run("context", "export", "1", "-o", str(file))
     assert run("ask", "-c", "1", "Once more").exit_code == 0
-    assert "--as-new keeps both" in failure(run("context", "import", str(file)))
-    assert "1 under new ids" in run("context", "import", "--as-new", str(file)).stdout
+    assert "1 here with other content, which stays; 0 messages" in run("context", "import", str(file)).stdout

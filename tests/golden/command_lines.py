@@ -1,7 +1,6 @@
 """The lines that each command is called with; all of one command run one after the other, in one copy."""
 
 import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -103,7 +102,7 @@ LINES: dict[str, list[str]] = {
         "'Attachments' --format html",
         "'A goal reached' -o talk.md",
     ],
-    "context import": both("list.json", "list.json --as-new", "nothing.json", "paste.txt", "golden.jsonl"),
+    "context import": both("list.json", "nothing.json", "paste.txt", "golden.jsonl"),
     "context memory": both("", "Learned --message 'Where does Anna live?'", "'The clerk'"),
     "context set": both("threshold 0.7 -c Branches", "context.threshold 7 -c Branches", "model x -c Branches"),
     "context show": [
@@ -138,7 +137,7 @@ LINES: dict[str, list[str]] = {
     "context whatif": both(
         "'#9' -c 'By a model' --strategy discard",
         "'#9' -c 'By a model' --window 4000",
-        "--all -c 'By a model' --strategy hybrid --strategy discard",
+        "'#9' -c 'By a model' --all",
     ),
     "request diff": both("", "'#24' '#22'", "'#24' '#4'"),
     "request rebuild": ["'#24'", "'#2' -o body.json", "99999"],
@@ -153,7 +152,7 @@ LINES: dict[str, list[str]] = {
     "sources list": both("", "-c 'The clerk'", "-c 'The clerk' --kind rule", "--agent clerk --kind tool"),
     "sources mode": both("rule:night always --agent clerk", "rule:night sometimes --agent clerk", "tool:tides agent"),
     "sources remove": both("rule:night -c 'The clerk'", "rule:style -c Branches"),
-    "sources stats": both("", "--agent clerk", "--by month", "--by day --since 2026-03-05"),
+    "sources stats": both("", "--agent clerk", "--since 2026-03-05"),
     "sources trust": both("tides", "nothing"),
     "agent config": both(
         "clerk",
@@ -177,14 +176,14 @@ LINES: dict[str, list[str]] = {
     "vault backlinks": over_notes("Sorrel", "Nowhere"),
     "vault broken": over_notes("", "Welcome"),
     "vault graph": [
-        *over_notes("", "--from Welcome --depth 1", "--tag boat", "--used", "--used --by conversation"),
+        *over_notes("", "--from Welcome --depth 1", "--tag boat"),
         f"--format dot -o - {WITH_NOTES}",
     ],
     "vault index": over_notes("--no-vectors", "--no-vectors"),
     "vault links": over_notes("Welcome", "Sorrel"),
     "vault resolve": over_notes("'[[Budget#2026]]'", "'[[the boat]]' --from Welcome", "'[[Logbook]]'"),
     "vault search": over_notes("'which engine did we choose'", "船の名前", "pier -n 1 --excerpts 1", "xyzzy"),
-    "vault stats": over_notes("", "--by conversation", "--by month", "--unused"),
+    "vault stats": over_notes("", "--by conversation", "--unused"),
     "vault status": [*over_notes(""), "--vault ../nowhere"],
     "vault suggest": over_notes("'Notes again'", "Branches --limit 2"),
     "memory add": both(
@@ -204,8 +203,7 @@ LINES: dict[str, list[str]] = {
     "store copy": both("--to sqlite:///../other.db"),
     "store prune": both(
         "--older-than 2d --dry-run",
-        "--older-than 2h --key laptop --yes",
-        "--older-than 3d -c Branches --yes",
+        "--older-than 3d --yes",
         "--older-than soon",
     ),
     "store restore": both("../copy.db", "../nothing.db"),
@@ -271,4 +269,3 @@ PREPARED: dict[str, Callable[[Path], object]] = {
 }
 
 # Hashes of a whole store, which holds the paths of this machine.
-VARYING = {"store copy": re.compile(r"[0-9a-f]{64}")}

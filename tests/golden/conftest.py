@@ -85,8 +85,6 @@ def _move(connection: sqlite3.Connection, root: str) -> None:
         ("conversations", "details"),
         ("uses", "vault"),
         ("facts", "note"),
-        ("document_totals", "vault"),
-        ("document_pairs", "vault"),
     ):
         connection.execute(f"UPDATE {table} SET {column} = replace({column}, '{MADE_AT}', ?)", (root,))
     for number, note in connection.execute("SELECT n, note FROM facts WHERE note IS NOT NULL").fetchall():

@@ -100,7 +100,7 @@ async def test_settings_memory_sources_and_other_models_are_the_owners(keys: Key
     talk = await anna.conversation()
     await talk.ask("Who keeps bees in the loft?")
     await refused(talk.set_setting("context.memory_integration", True), Refused)
-    await refused(talk.compare_strategies(settings={"context.memory_integration": True}), Refused)
+    await refused(talk.what_if("#1", settings={"context.memory_integration": True}), Refused)
     await refused(talk.remember_in_project("a line"), Refused)
     await refused(talk.open_document("note.md"), Refused)
     await refused(talk.add_source("rule:any"), Refused)
@@ -108,7 +108,7 @@ async def test_settings_memory_sources_and_other_models_are_the_owners(keys: Key
     await refused(talk.allow("recto/read_document"), Refused)
     await refused(talk.sources(), Refused)
     await refused(talk.use(f"scripted:{tmp_path / 'other.json'}"))
-    await refused(talk.compare_strategies(model="scripted:/etc/hostname"))
+    await refused(talk.what_if("#1", model="scripted:/etc/hostname"))
     found = await talk.window("Who keeps bees in the loft?")
     assert not {"memory", "tools", "documents"} & {each.name for each in found.sections if each.tokens}
 

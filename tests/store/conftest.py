@@ -63,6 +63,9 @@ def run_processes(count: int, work: Callable[..., None], *arguments: object) -> 
 def make_older(connection: Connection) -> None:
     """Makes a store of today one of the first release."""
     connection.exec_driver_sql("DROP TABLE charges")
+    for sums in ("source_totals", "source_days", "document_totals", "document_pairs", "spending_totals"):
+        connection.exec_driver_sql(f"CREATE TABLE {sums} (conversation INTEGER)")
+    connection.exec_driver_sql("CREATE TABLE summed_conversations (conversation INTEGER)")
     connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{REVISIONS[0]}'")
 
 

@@ -1,6 +1,5 @@
 """Backups are whole, made while others write, and put back without losing what was there."""
 
-import logging
 import os
 import shutil
 import sqlite3
@@ -244,39 +243,14 @@ def test_the_daily_backups_of_a_week_are_kept_and_those_by_hand_all(path: Path) 
     assert {by_hand.name, "recto-2026-01-01-120000.db", "holiday.db"} <= {file.name for file in folder.iterdir()}
 
 
-def test_no_daily_backup_is_made_while_another_process_makes_one(path: Path) -> None:
-    import fcntl
-
-    fill(path)
-    backup_folder(path).mkdir()
-    with (backup_folder(path) / ".lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert made_today(path) == []
-    assert len(made_today(path)) == 1
-
-
 def test_what_a_killed_backup_left_is_cleared_away(path: Path) -> None:
     fill(path)
     backup_folder(path).mkdir()
-    (backup_folder(path) / ".recto-2026-01-01.db-abc.part").write_bytes(b"half")
+    left = backup_folder(path) / ".recto-2026-01-01.db-abc.part"
+    left.write_bytes(b"half")
+    os.utime(left, (0, 0))
     made_today(path)
     assert not list(backup_folder(path).glob(".*.part"))
-
-
-def test_a_daily_backup_for_which_there_is_no_room_is_made_later(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    fill(path)
-    monkeypatch.setattr(module, "RETRY_AFTER_S", 0.0)
-    daily = DailyBackup(path)
-    with monkeypatch.context() as full, caplog.at_level(logging.WARNING, "recto"):
-        full.setattr(module, "SPARE_BYTES", 10**18)
-        daily.wake()
-        assert daily._done.wait(10)
-    assert "no daily backup was made: there is no room" in caplog.text
-    daily.wake()
-    daily.close()
-    assert len(list(backup_folder(path).glob("*.db"))) == 1
 
 
 def test_a_backup_that_takes_too_long_is_given_up_at_the_end_and_leaves_nothing(

@@ -1,5 +1,6 @@
 """Two requests side by side, in a real store."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -13,12 +14,11 @@ from recto.chat.message import Message, Role
 from recto.errors import NotFound
 from recto.providers.anthropic import AnthropicFormat
 from recto.providers.openai import OpenAIFormat
-from recto.providers.registry import format_named
-from recto.sources.source import Tool
-from recto.store.comparison import ComparedRequest, Difference, compare
+from recto.sources.source import Pick, Tool
+from recto.store.comparison import ComparedPick, Difference, compare
 from recto.store.store import Store
 from recto.turn.preamble import list_pieces
-from recto.window.account import RequestAccount
+from recto.window.account import PrefixReuse, RequestAccount
 from recto.window.request import Entry, Format, Parameters, Purpose, Request
 
 PARAMETERS = Parameters(max_tokens=100)
@@ -42,10 +42,7 @@ class Chat:
         self.last: str | None = None
 
     def compare(self, before: str, after: str) -> Difference:
-        return self.store.records.compare(before, after, format_named)
-
-    def broken_by(self, before: str, after: str) -> str | None:
-        return self.compare(before, after).prefix.broken_by
+        return self.store.records.compare(before, after)
 
     def say(self, *texts: str) -> None:
         for text in texts:
@@ -109,147 +106,66 @@ def chat(store: Store) -> Chat:
     return made
 
 
-def test_the_next_turn_brings_its_messages_and_breaks_nothing(chat: Chat) -> None:
+def test_the_next_turn_breaks_nothing(chat: Chat) -> None:
     one = chat.send()
     chat.say("14 metres.", "And the keel?")
     found = chat.compare(one, chat.send())
-    assert [said.number for said in found.said_in] == [4, 5]
-    assert (found.said_out, found.came_in, found.went_out, found.changed, found.facts) == ((), (), (), (), ())
-    assert found.prefix.broken_by is None
-    assert found.prefix.pieces == 5, "the former's message came again too: nothing was picked for it alone"
-    assert found.prefix.of == 4
-    assert found.prefix.first is not None
-    assert found.prefix.first.kind == "message"
+    assert (found.came_in, found.went_out, found.changed, found.facts) == ((), (), (), ())
+    assert found.prefix == PrefixReuse(one, 4, 4, None)
     totals = {shift.name: (shift.before, shift.after) for shift in found.sections}
     assert totals == {"system": (10, 10), "history": (10, 10), "message": (10, 10), "total": (30, 30)}
-
-
-def test_what_was_sent_twice_is_the_same(chat: Chat) -> None:
-    found = chat.compare(chat.send(), chat.send())
-    assert (found.said_in, found.said_out, found.came_in, found.went_out, found.changed) == ((), (), (), (), ())
-    assert (found.prefix.first, found.prefix.broken_by) == (None, None)
-    body = chat.store.records.rebuild(found.after)
-    assert (found.prefix.bytes, found.prefix.tokens) == (len(body), 30)
-
-
-def test_a_changed_rule_is_shown_line_by_line_and_broke_the_prefix(chat: Chat) -> None:
-    old, new = "Write short.\nWrite well.", "Write long.\nWrite well."
-    hashes = [chat.store.blobs.put(text.encode()) for text in (old, new)]
-    sent = [
-        chat.send(system=f"Be kind.\n{text}", sections={"rules": [pick("rule", "style", sha256=sha256)]})
-        for text, sha256 in zip((old, new), hashes, strict=True)
-    ]
-    found = chat.compare(*sent)
-    (change,) = found.changed
-    assert (change.after.name, change.what) == ("style", ("text",))
-    assert change.text == ("@@ -1,2 +1,2 @@", "-Write short.", "+Write long.", " Write well.")
-    assert found.prefix.broken_by == "the instructions changed: rule style changed"
-    assert found.prefix.first is not None
-    assert (found.prefix.pieces, found.prefix.first.number, found.prefix.first.kind) == (1, 2, "system")
+    chat.send()
+    assert chat.last is not None
+    assert chat.compare(one, chat.last).prefix is None, "another request was sent between"
 
 
 @pytest.mark.parametrize("format", [OpenAIFormat(), AnthropicFormat()])
-def test_tools_that_came_and_went_are_named(store: Store, format: Format) -> None:
+def test_what_broke_the_prefix_is_recorded(store: Store, format: Format) -> None:
     chat = Chat(store, format)
-    chat.say("Hello")
-    one = chat.send(tools=(tool("github__list"), tool("github__close")))
-    more = chat.send(tools=(tool("github__list"), tool("github__close"), tool("github__create_issue")))
-    none = chat.send()
-    assert chat.broken_by(one, more) == "the tools changed: github__create_issue came in"
-    found = chat.compare(more, none)
-    gone = "github__list went out, github__close went out, github__create_issue went out"
-    assert found.prefix.broken_by == f"the tools changed: {gone}"
-    assert [item.name for item in found.went_out] == ["github__list", "github__close", "github__create_issue"]
-    assert {item.server for item in found.went_out} == {"github"}
-    many = chat.send(tools=tuple(tool(f"github__{n}") for n in range(5)))
-    told = chat.broken_by(none, many)
-    assert told == "the tools changed: github__0 came in, github__1 came in, github__2 came in and 2 more"
+    chat.say("Hello", "Hi", "How high is the mast?")
+    summary = {"summary": [pick("summary", "compaction 1")]}
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("the instructions changed", {"system": "Be brief."}),
+        ("the tools changed", {"system": "Be brief.", "tools": (tool("github__list"),)}),
+        ("another model", {"system": "Be brief.", "tools": (tool("github__list"),), "model": "openai:gpt-6"}),
+        ("compaction 1", {"first": 1, "compaction": 1, "sections": summary}),
+        ("another branch, before the compaction", {}),
+        ("what does not fit is left out anew with every request", {"first": 1, "passing": True}),
+    ]
+    before = chat.send()
+    for broken_by, sent in steps:
+        if broken_by.startswith("compaction"):
+            before = chat.send()
+        found = chat.compare(before, chat.send(**sent))
+        assert found.prefix is not None
+        assert found.prefix.broken_by == broken_by
+        before = found.after
+    apart = chat.compare(before, chat.send(system="Sum up.", purpose="summary"))
+    assert apart.prefix is not None
+    assert apart.prefix.broken_by == "a transcript of its own"
 
 
-def test_a_tool_with_another_description_changed(chat: Chat) -> None:
-    old, new = tool("search"), tool("search", "does it better")
-    for each in (old, new):
-        chat.store.blobs.put(each.text.encode())
-    found = chat.compare(chat.send(tools=(old,)), chat.send(tools=(new,)))
-    assert found.prefix.broken_by == "the tools changed: search changed"
-    (change,) = found.changed
-    assert '-  "description": "does it",' in change.text
-    assert '+  "description": "does it better",' in change.text
-    swapped = [(tool("a"), tool("b")), (tool("b"), tool("a"))]
-    one, other = (chat.send(tools=tools) for tools in swapped)
-    assert chat.broken_by(one, other) == "the tools changed: their order changed"
-
-
-def test_another_mode_score_or_section_is_told(chat: Chat) -> None:
-    before = {"sources": [pick("rule", "a", mode="agent", score=0.8), pick("reference", "b", mode="agent", score=0.7)]}
-    after = {"rules": [pick("rule", "a", mode="manual")], "sources": [pick("reference", "b", mode="agent", score=0.6)]}
+def test_sources_that_came_went_and_changed_are_named(chat: Chat) -> None:
+    before = {
+        "sources": [
+            pick("rule", "a", mode="agent", score=0.8, sha256="0" * 64),
+            pick("reference", "b", mode="agent", score=0.7),
+            pick("document", "c"),
+        ]
+    }
+    after = {
+        "rules": [pick("rule", "a", mode="manual", sha256="1" * 64)],
+        "sources": [pick("reference", "b", mode="agent", score=0.6), pick("document", "d", tokens=5)] * 2,
+    }
     found = chat.compare(chat.send(sections=before), chat.send(system="Be kind. A.", sections=after))
     assert {change.after.name: change.what for change in found.changed} == {
-        "a": ("mode", "score", "section"),
+        "a": ("text", "mode", "score", "section"),
         "b": ("score",),
     }
-    assert found.prefix.broken_by == "the instructions changed: rule a came in"
-
-
-def test_a_compaction_is_named_with_what_it_left_out(chat: Chat) -> None:
-    one = chat.send()
-    chat.say("14 metres.", "And the keel?")
-    summary = {"summary": [pick("summary", "compaction 1")]}
-    two = chat.send(first=3, compaction=1, sections=summary)
-    found = chat.compare(one, two)
-    assert [said.number for said in found.said_out] == [1, 2, 3]
-    assert found.prefix.broken_by == "compaction 1"
-    assert [shift.name for shift in found.facts] == ["compaction"]
-    assert [item.name for item in found.came_in] == ["compaction 1"]
-    with_tool = chat.send(first=3, compaction=2, sections=summary, tools=(tool("recall"),))
-    assert chat.broken_by(two, with_tool) == ("compaction 2, and with it the tools changed: recall came in")
-    back = chat.compare(two, one)
-    assert back.prefix.broken_by == "another branch, before the compaction"
-
-
-def test_another_model_and_another_branch_are_named(chat: Chat) -> None:
-    one = chat.send()
-    other = chat.send(model="openai:gpt-6")
-    found = chat.compare(one, other)
-    assert found.prefix.broken_by == "another model: openai:gpt-5 → openai:gpt-6"
-    assert [(shift.name, shift.before, shift.after) for shift in found.facts] == [
-        ("model", "openai:gpt-5", "openai:gpt-6")
-    ]
-    chat.said = chat.said[:1]
-    chat.say("Ahoy", "How deep is the keel?", "2 metres.")
-    assert chat.broken_by(one, chat.send()) == ("another branch: message #2 is another one")
-
-
-def test_what_is_left_out_anew_and_what_is_summed_up_is_said(chat: Chat) -> None:
-    chat.say("14 metres.", "And the keel?")
-    one, passing = chat.send(), chat.send(first=2, passing=True)
-    told = chat.broken_by(one, passing)
-    assert told == "what does not fit is left out anew with every request"
-    summary = chat.send(purpose="summary")
-    assert chat.broken_by(one, summary) is None
-    apart = chat.send(system="Sum up.", purpose="summary")
-    assert chat.broken_by(one, apart) == "a transcript of its own"
-
-
-def test_two_conversations_are_told_as_such_and_never_as_branches(chat: Chat, store: Store) -> None:
-    other = Chat(store)
-    other.say("Ahoy", "Aye", "How deep is the keel?")
-    cut = Chat(store)
-    cut.say("Ahoy", "Aye", "How deep is the keel?")
-    one = chat.send()
-    rounds = {"current": cut.said[-1].id, "rounds": [cut.said[0].id]}
-    for two in (other.send(), cut.send(compaction=1), cut.send(compaction=1, messages=rounds)):
-        found = chat.compare(one, two)
-        assert found.prefix.broken_by == "another conversation"
-        assert found.facts[0].name == "conversation"
-        assert found.facts[0].before == chat.id
-        assert chat.broken_by(two, one) == "another conversation"
-    assert chat.compare(one, chat.send()).facts == ()
-    wordy = Chat(store)
-    wordy.say("Hello")
-    assert wordy.compare(one, wordy.send(system="Be brief.")).prefix.broken_by == (
-        "the instructions changed: the system prompt changed"
-    )
+    assert [(each.name, each.tokens) for each in found.came_in] == [("d", 10)], "two passages of one document"
+    assert [each.name for each in found.went_out] == ["c"]
+    other = chat.compare(found.after, chat.send(model="openai:gpt-6"))
+    assert [(each.name, each.after) for each in other.facts] == [("model", "openai:gpt-6")]
 
 
 def test_the_one_before_is_the_base_or_the_last_reply_before(chat: Chat) -> None:
@@ -296,39 +212,28 @@ PICKS = st.builds(
 SECTIONS = st.dictionaries(
     st.sampled_from(["rules", "references", "tools", "sources", "documents"]), st.lists(PICKS, max_size=6)
 )
-PIECES = st.lists(
-    st.sampled_from([b"", b"{", b"]", b',{"role":"user"}', b'{"function":{}}', b"\xff", b"[1]"]), max_size=6
-)
 
 
-def side(sections: dict[str, list[dict[str, Any]]], pieces: list[bytes], stable: int) -> ComparedRequest:
+def side(sections: dict[str, list[dict[str, Any]]]) -> RequestAccount:
     rows = [{"name": name, "tokens": 0, "budget": 0, "picks": picks} for name, picks in sections.items()]
-    account = RequestAccount.from_json({"sections": rows})
-    return ComparedRequest("id", "c", "reply", account, tuple(pieces), min(stable, len(pieces)), format=OpenAIFormat())
+    return RequestAccount.from_json({"sections": rows})
 
 
-SIDES = st.builds(side, SECTIONS, PIECES, st.integers(0, 6))
+def keys(picks: Iterable[Pick | ComparedPick]) -> set[tuple[str, str, str]]:
+    return {(each.kind, each.name, each.server) for each in picks}
+
+
+SIDES = st.builds(side, SECTIONS)
 
 
 @settings(max_examples=examples(100))
 @given(SIDES, SIDES)
-def test_what_came_in_went_out_and_stayed_makes_up_both(one: ComparedRequest, other: ComparedRequest) -> None:
-    found: Difference = compare(one, other)
-    came, went = ({item.key for item in items} for items in (found.came_in, found.went_out))
-    assert came == other.items.keys() - one.items.keys()
-    assert went == one.items.keys() - other.items.keys()
-    assert {change.after.key for change in found.changed} <= one.items.keys() & other.items.keys()
-    back = compare(other, one)
+def test_what_came_in_went_out_and_stayed_makes_up_both(one: RequestAccount, other: RequestAccount) -> None:
+    found = compare(one, other, ("one", "other"))
+    ours, theirs = keys(one.picks()), keys(other.picks())
+    assert (keys(found.came_in), keys(found.went_out)) == (theirs - ours, ours - theirs)
+    assert keys(change.after for change in found.changed) <= ours & theirs
+    back = compare(other, one, ("other", "one"))
     assert (back.came_in, back.went_out) == (found.went_out, found.came_in)
-    assert (back.prefix.pieces, back.prefix.bytes) == (found.prefix.pieces, found.prefix.bytes)
-    shared = found.prefix.pieces
-    assert one.pieces[:shared] == other.pieces[:shared]
-    assert one.pieces[shared : shared + 1] != other.pieces[shared : shared + 1] or not one.pieces[shared:]
-    assert (found.prefix.broken_by is None) == (shared >= one.stable)
-
-
-@given(SIDES)
-def test_nothing_differs_from_itself(one: ComparedRequest) -> None:
-    found = compare(one, one)
-    assert (found.came_in, found.went_out, found.changed, found.facts) == ((), (), (), ())
-    assert (found.prefix.first, found.prefix.broken_by) == (None, None)
+    same = compare(one, one, ("one", "one"))
+    assert (same.came_in, same.went_out, same.changed, same.facts) == ((), (), (), ())

@@ -36,3 +36,17 @@ def test_uses_are_told_by_vault_and_by_conversation(store: Store) -> None:
     [use] = store.document_uses.uses(conversation=home)
     assert (use.vault, use.reference_type, use.conversation) == ("/other", "direct", home)
     assert len(store.document_uses.uses()) == 3
+
+
+def test_uses_are_counted_by_document_and_by_conversation(store: Store) -> None:
+    found = DocumentReference("[[Boat]]", "Boat.md", reference_type="search")
+    one, two = said(store, BUDGET, BROKEN), said(store, BUDGET, found)
+    said(store, BUDGET, vault="/other")
+    store.tree.refer(replace(one, blocks=(Text("about it"), References((BUDGET,), vault="/notes"))))
+    homes = [store.tree.owner(each.id) for each in (one, two)]
+    budget, boat = store.document_uses.tally("/notes")
+    assert (budget.name, budget.uses, budget.direct, budget.conversations) == ("Money/Budget.md", 2, 2, 2)
+    assert (boat.name, boat.uses, boat.direct, boat.search) == ("Boat.md", 1, 0, 1)
+    assert boat.last == store.tree.message(two.id).created
+    by_home = store.document_uses.tally("/notes", "conversation")
+    assert [(each.name, each.uses, each.documents) for each in by_home] == [(homes[1], 2, 2), (homes[0], 1, 1)]

@@ -110,15 +110,6 @@ KINDS = {
     "a blob": "SELECT n FROM kept",
     "counted tokens": "SELECT meter FROM counts",
     "reported usage": "SELECT n FROM usage_reports",
-    **several(
-        "kept {}",
-        "SELECT conversation FROM {}",
-        "source_totals",
-        "source_days",
-        "document_totals",
-        "document_pairs",
-        "spending_totals",
-    ),
 }
 
 

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 from tests.conftest import Open, Script
-from tests.store import test_blobs, test_paths, test_source_uses, test_token_counts, test_tree, test_usage_totals
+from tests.store import (
+    test_blobs,
+    test_document_uses,
+    test_paths,
+    test_source_uses,
+    test_spending,
+    test_token_counts,
+    test_tree,
+)
 from tests.store.conftest import PROCESSES, say
 from tests.store.test_database import append_many, append_own
 
@@ -76,7 +84,11 @@ SHARED: list[Callable[[Store], None]] = [
     test_paths.test_messages_come_in_the_order_they_were_stored_with_their_home,
     test_source_uses.test_agents_are_told_apart_and_time_can_be_bounded,
     test_source_uses.test_modes_signs_and_conversations_are_counted,
+    test_document_uses.test_uses_are_counted_by_document_and_by_conversation,
     test_source_uses.test_past_turns_tell_what_was_used_for_which_message_the_latest_first,
+    test_spending.test_calls_of_no_conversation_are_in_the_sums,
+    test_spending.test_costs_are_summed_by_day_model_conversation_and_purpose,
+    test_spending.test_tokens_are_those_that_were_reported,
     test_token_counts.test_a_count_can_be_corrected_and_many_can_be_asked_for,
     test_token_counts.test_counts_come_back_by_meter_exact_or_not,
     test_token_counts.test_the_latest_reports_of_a_model_are_kept_newest_first,
@@ -88,12 +100,6 @@ SHARED: list[Callable[[Store], None]] = [
     test_tree.test_the_newest_compaction_on_the_path_is_known_at_every_message,
     test_tree.test_the_paths_of_several_conversations_are_found_at_once,
     test_tree.test_the_same_message_twice_is_stored_once_and_another_under_its_id_is_refused,
-    test_usage_totals.test_calls_of_no_conversation_are_in_the_sums,
-    test_usage_totals.test_chosen_and_used_sources_are_counted_by_day_and_month,
-    test_usage_totals.test_costs_are_those_of_the_requests_themselves,
-    test_usage_totals.test_documents_of_a_message_and_of_its_reply_are_used_together,
-    test_usage_totals.test_tokens_are_those_that_were_reported,
-    test_usage_totals.test_what_is_said_after_a_report_is_in_the_next_one,
 ]
 
 
@@ -120,7 +126,7 @@ def test_requests_are_saved_rebuilt_verified_and_compared(store: Store) -> None:
     assert record.account.prefix.base == first.id
     assert store.records.latest(home) == second.id
     assert store.records.before(second.id) == first.id
-    assert store.records.compare(first.id, second.id, lambda name: None).came_in == ()
+    assert store.records.compare(first.id, second.id).came_in == ()
     with pytest.raises(NotFound):
         store.records.save(request("nowhere", b"x"), None)
 

@@ -12,7 +12,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Altered, NotFound
 from recto.sources.source import Pick
-from recto.store.rebuild import LruCache, Rebuilder
+from recto.store.rebuild import Rebuilder
 from recto.store.records import LONGEST_CHAIN
 from recto.store.schema import requests
 from recto.store.store import Store
@@ -312,13 +312,6 @@ def test_what_is_held_while_verifying_is_bounded(store: Store) -> None:
     with store.database.read() as connection:
         rows = connection.execute(select(requests).order_by(requests.c.n)).all()
         assert [small.body(connection, row) for row in rows] == [each.body for each in sent]
-    held = LruCache[bytes](10)
-    for number in range(100):
-        held.put(number, b"1234", 4)
-    assert [held.get(number) for number in (97, 98, 99)] == [None, b"1234", b"1234"]
-    held.get(98)
-    held.put(100, b"12", 4)
-    assert (held.get(99), held.get(98)) == (None, b"1234"), "what was used last stays"
 
 
 def test_an_unknown_request_is_not_found(store: Store) -> None:

@@ -8,7 +8,7 @@ from tests.conftest import Open, Script
 from tests.store.conftest import is_forgotten, tell_a_secret, told
 
 from recto.api.blocking import Desk
-from recto.errors import Invalid, NotFound
+from recto.errors import Invalid
 from recto.store.schema import conversations, facts, metadata
 from recto.store.trash import Trash, time_before
 
@@ -30,8 +30,8 @@ def test_only_what_was_not_used_for_so_long_goes_with_every_trace(opened: Desk) 
     tell_a_secret(opened)
     make_old(opened, 2)
     report = opened.prune("90d")
-    assert [each.number for each in report.found.conversations] == [2]
-    assert (report.found.messages, report.found.requests, report.removed) == (4, 2, 1)
+    assert [each.number for each in report.conversations] == [2]
+    assert (report.messages, report.removed) == (4, 1)
     assert [each.number for each in opened.conversations()] == [1]
     is_forgotten(opened)
 
@@ -47,66 +47,24 @@ def test_a_dry_run_tells_and_removes_nothing(opened: Desk) -> None:
     told(opened.conversation(), "one")
     make_old(opened, 1)
     report = opened.prune("90d", dry_run=True)
-    assert ([each.number for each in report.found.conversations], report.removed) == ([1], 0)
+    assert ([each.number for each in report.conversations], report.removed) == ([1], 0)
     assert len(opened.conversations()) == 1
 
 
-def test_one_conversation_can_be_named_also_in_the_trash(opened: Desk) -> None:
-    for words in ("one", "two"):
-        told(opened.conversation(), words)
-    make_old(opened, 1)
-    make_old(opened, 2)
-    opened.delete("2")
-    assert opened.prune("90d", conversation=2).removed == 1
-    assert [each.number for each in opened.conversations()] == [1]
-    with pytest.raises(NotFound):
-        opened.prune("90d", conversation="9")
-
-
-def test_a_key_takes_only_its_own_conversations(opened: Desk) -> None:
-    opened.store.access_keys.add("alice")
-    homes = [told(opened.conversation(), words).id or "" for words in ("one", "two", "three")]
-    for home, owner in zip(homes, ("alice", "bob", "alice"), strict=True):
-        opened.store.client_messages.own(home, owner)
-    make_old(opened, 1)
-    make_old(opened, 2)
-    assert opened.prune("90d", key="alice").removed == 1
-    assert [each.number for each in opened.conversations()] == [3, 2]
-    assert opened.prune("90d", key="bob").removed == 1, "a key that was removed still has conversations"
-    with pytest.raises(NotFound, match="there is no key eve"):
-        opened.prune("90d", key="eve")
-
-
-def test_facts_stay_and_are_counted(opened: Desk) -> None:
+def test_facts_and_copies_stay(opened: Desk) -> None:
     talk = told(opened.conversation(), "one")
     fact = opened.facts.learn("The mast is 14 metres tall").fact
     with opened.store.database.write() as connection:
         connection.execute(update(facts).where(facts.c.n == fact.number).values(conversation=talk.id))
     make_old(opened, 1)
-    assert opened.prune("90d").found.facts == 1
+    copy = opened.home / "backups" / "recto-2020-01-01.db"
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_bytes(b"copy")
+    report = opened.prune("90d")
+    assert report.removed == 1
+    assert copy in report.copies
+    assert copy.exists()
     assert [each.text for each in opened.facts.facts()] == ["The mast is 14 metres tall"]
-
-
-def test_daily_backups_go_where_it_is_asked_for_and_other_copies_are_named(opened: Desk) -> None:
-    told(opened.conversation(), "one")
-    make_old(opened, 1)
-    folder = opened.home / "backups"
-    folder.mkdir(exist_ok=True)
-    daily, by_hand, replaced = (
-        folder / name for name in ("recto-2020-01-01.db", "recto-2020-01-01-120000.db", "replaced-2020.db")
-    )
-    for file in (daily, by_hand, replaced):
-        file.write_bytes(b"copy")
-    kept = opened.prune("90d", dry_run=True).copies
-    assert set(kept) >= {daily, by_hand, replaced}
-    told_first = opened.prune("90d", dry_run=True, backups=True)
-    assert daily in told_first.deleted_backups
-    assert daily.exists()
-    report = opened.prune("90d", backups=True)
-    assert daily in report.deleted_backups
-    assert set(report.copies) == {by_hand, replaced}
-    assert not daily.exists()
-    assert by_hand.exists()
 
 
 def test_what_is_used_meanwhile_stays(opened: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +95,7 @@ def test_pruning_a_database_server_leaves_the_rest_proved(
     for _ in range(2):
         told(at.conversation(), "The mast is 14 metres tall, made of spruce, and stands. " * 4, "And then?")
     make_old(at, 1)
-    report = at.prune("90d", backups=True)
-    assert (report.removed, report.deleted_backups, report.copies) == (1, (), ())
+    report = at.prune("90d")
+    assert (report.removed, report.copies) == (1, ())
     assert {difference for _, difference in at.verify()} == {None}
     assert [each.number for each in at.conversations()] == [2]

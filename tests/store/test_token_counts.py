@@ -1,6 +1,5 @@
 import hashlib
 
-from recto.store.blobs import KEY_BYTES
 from recto.store.store import Store
 from recto.window.calibration import UsageReport
 from recto.window.count import Count
@@ -32,20 +31,3 @@ def test_the_latest_reports_of_a_model_are_kept_newest_first(store: Store) -> No
     assert store.usage_reports.latest("one") == made[:5:-1]
     assert store.usage_reports.latest("other") == made[:1]
     assert store.usage_reports.latest("unknown") == []
-
-
-def test_a_count_that_was_changed_or_moved_is_not_found(store: Store) -> None:
-    counts = {hashlib.sha256(bytes([n])).digest(): Count(n * 37 + 1) for n in range(100)}
-    store.token_counts.save("m", counts)
-    with store.database.write() as connection:
-        for n in range(31):
-            digest = list(counts)[n]
-            change = "UPDATE counts SET tokens = (tokens | ?) - (tokens & ?) WHERE sha = ?"
-            connection.exec_driver_sql(change, (1 << n, 1 << n, digest[:KEY_BYTES]))
-        one, other = (digest[:KEY_BYTES] for digest in list(counts)[40:42])
-        taken = "UPDATE counts SET tokens = (SELECT tokens FROM counts WHERE sha = ?) WHERE sha = ?"
-        connection.exec_driver_sql(taken, (one, other))
-    found = store.token_counts.find("m", list(counts))
-    assert set(found) == set(counts) - {*list(counts)[:31], list(counts)[41]}, "each bit of a count is guarded"
-    assert all(counts[digest] == count for digest, count in found.items())
-    assert store.token_counts.find("other", list(counts)) == {}

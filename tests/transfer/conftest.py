@@ -34,10 +34,10 @@ def export(store: Store, *ids: str) -> bytes:
     return b"".join(json_lines(store.copies, ids or store.copies.ids()))
 
 
-def bring(store: Store, file: Path, format: ImportFormat | None = None, *, as_new: bool = False) -> ImportReport:
+def bring(store: Store, file: Path, format: ImportFormat | None = None) -> ImportReport:
     """Imports a file."""
     with open_source(file, format) as source:
-        return Importer(store.copies, as_new=as_new).run(source)
+        return Importer(store.copies).run(source)
 
 
 @pytest.fixture

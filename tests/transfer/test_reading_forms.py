@@ -128,7 +128,8 @@ def test_each_paragraph_list_and_table_runs_in_the_direction_of_its_language(sto
 
 def test_images_are_part_of_the_page(store: Store) -> None:
     sha256 = store.blobs.put(DOT)
-    say(store, (Image("image/png", sha256=sha256), Image("image/svg+xml", sha256=sha256, name="drawing.svg")))
+    drawing = store.blobs.put(b"<svg/>")
+    say(store, (Image("image/png", sha256=sha256), Image("image/svg+xml", sha256=drawing, name="drawing.svg")))
     page = checked(exported(store, "html"))
     assert len(page.images) == 1
     assert page.images[0].startswith("data:image/png;base64,")

@@ -210,40 +210,15 @@ def test_importing_again_adds_nothing(store: Store, other: Store, tmp_path: Path
     assert bring(store, file).messages == 0
 
 
-def test_another_conversation_with_the_same_id_is_refused_or_kept_apart(store: Store, tmp_path: Path) -> None:
+def test_a_conversation_that_went_on_here_stays_as_it_is(store: Store, tmp_path: Path) -> None:
     home = chat(store, "one", "two")
     file = tmp_path / "out.jsonl"
     file.write_bytes(export(store))
     head = store.tree.conversation(home).head
     store.tree.append(home, Message(new_id(), "user", (Text("three"),), head))
-    with pytest.raises(Invalid, match=r"out\.jsonl, line 2: conversation #1 in the store has the same id"):
-        bring(store, file)
-    (done,) = bring(store, file, as_new=True).conversations
-    assert (done.outcome, done.messages) == ("kept apart", 2)
-    copy = store.tree.conversation(done.id)
-    assert copy.head
-    assert [each.text for each in store.tree.page(copy.head, most=9)] == ["two", "one"]
-    assert check_store(store).problems == ()
-
-
-def test_a_copy_under_new_ids_keeps_what_refers_to_messages(talked: Desk, tmp_path: Path) -> None:
-    file = talked.export(tmp_path / "out.jsonl")
-    talked.conversation(1).ask("Something new.")
-    (done,) = talked.import_file(file, as_new=True).conversations
-    copy = talked.conversation(done.id)
-    block, original = copy.compaction(), talked.conversation(1).compaction()
-    assert block is not None
-    assert original is not None
-    assert block.summary == original.summary
-    ids = {message.id for message in copy.messages(limit=None)}
-    assert set(block.pinned) <= ids
-    assert block.last in ids
-    record = copy.last_request()
-    assert record is not None
-    assert record.account.messages is not None
-    assert record.account.messages.current in ids
-    assert all(difference is None for _, difference in talked.verify())
-    assert copy.ask("Does it go on?").text
+    (done,) = bring(store, file).conversations
+    assert (done.outcome, done.messages) == ("different", 0)
+    assert store.tree.conversation(home).messages == 3
 
 
 # -- what is not whole

@@ -1,8 +1,6 @@
 import json
-import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -156,28 +154,6 @@ def test_a_tokenizer_that_fails_is_told_although_counts_are_cached(
     assert not drafted.exact
     reply = later.ask("two")
     assert any("its tokenizer failed: the vocabulary is damaged" in note for note in reply.notes)
-
-
-PLAUSIBLE = ("450", "tokens + 1", "tokens + 256", "tokens - 256", "tokens | 64 << 8")
-
-
-def test_a_damaged_count_or_report_is_made_again_and_never_called_exact(
-    desk: Open, script: Script, tmp_path: Path
-) -> None:
-    model = script({"text": "ok"})
-    talk = desk(model).conversation()
-    talk.ask("a question of some length " * 400)  # a short one would be counted again
-    right = talk.window("x").total
-    for damage in ("0", "-1", "'many'", "3.5", "x'00'", "999999999", "2", *PLAUSIBLE):
-        with closing(sqlite3.connect(tmp_path / "home" / "recto.db")) as store:
-            store.execute(f"UPDATE counts SET tokens = {damage} WHERE tokens > 100")
-            store.execute("UPDATE usage_reports SET reported = 'much'")
-            store.commit()
-        later = desk(model).conversation(talk.id).window("x")
-        assert later.total == right or not later.exact, damage
-        assert later.calibration.replies == 0
-        desk(model).conversation(talk.id).ask("again " * 300)
-        right = desk(model).conversation(talk.id).window("x").total
 
 
 @settings(max_examples=examples(40, few=6))

@@ -70,7 +70,7 @@ def test_every_view_is_in_the_menu_and_fits_a_narrow_screen(served: Served, open
             page.context.close()
 
 
-def test_a_turn_is_planned_again_and_strategies_are_compared(served: Served, open_page: OpenPage) -> None:
+def test_a_turn_is_planned_again(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, path="/whatif")
     page.locator("select[name=strategy]").select_option("hybrid")
     window, plan = page.get_by_label("Window, in tokens"), page.get_by_role("button", name="Plan it again")
@@ -82,30 +82,6 @@ def test_a_turn_is_planned_again_and_strategies_are_compared(served: Served, ope
     window.fill("many")
     plan.click()
     expect(page.get_by_text("the window is a whole number of tokens, not many")).to_be_visible()
-    page.reload()
-    page.get_by_role("button", name="Compare the strategies").click()
-    for name in ("as it was", "discard", "summarize", "hybrid"):
-        expect(page.get_by_role("rowheader", name=name)).to_be_visible(timeout=60_000)
-    settled(page)
-    assert page.get_by_role("img", name="Tokens of each request by strategy").is_visible()
-
-
-def test_a_comparison_shows_how_far_it_is_and_can_be_stopped(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, path="/whatif")
-    page.evaluate(
-        """() => new MutationObserver(() => {
-          const stop = document.querySelector('[data-do="stop-comparison"]');
-          if (stop && !window.progress) {
-            window.progress = stop.parentElement.textContent;
-            stop.click();
-          }
-        }).observe(document.body, {childList: true, subtree: true})"""
-    )
-    page.get_by_role("button", name="Compare the strategies").click()
-    page.wait_for_function("window.progress")
-    expect(page.get_by_role("progressbar")).to_have_count(0)
-    page.get_by_role("button", name="Compare the strategies").click()
-    expect(page.get_by_role("rowheader", name="hybrid")).to_be_visible(timeout=60_000)
 
 
 def test_statistics_show_plots_and_the_same_as_tables(served: Served, open_page: OpenPage) -> None:

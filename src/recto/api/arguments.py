@@ -17,12 +17,10 @@ from recto.base.text import clean, shown
 from recto.chat.conversation import ConversationState
 from recto.chat.message import Role
 from recto.errors import Invalid
-from recto.reports.document_stats import Grouping
 from recto.sources.source import SOURCE_KINDS
 from recto.sources.tool_definition import ToolChange
-from recto.store.document_uses import Together
+from recto.store.document_uses import Grouping
 from recto.store.fact import FACT_KINDS
-from recto.store.source_uses import Period
 from recto.store.spending import SpentBy
 from recto.tasks.run import MOST_RUN_STEPS
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS
@@ -98,7 +96,6 @@ RULES: dict[str, ArgumentRule] = {
         (
             "anew",
             "as_left",
-            "as_new",
             "backups",
             "can_ask",
             "complete",
@@ -106,7 +103,6 @@ RULES: dict[str, ArgumentRule] = {
             "dry_run",
             "everything",
             "fresh",
-            "from_start",
             "unsent",
             "vectors",
             "with_system",
@@ -141,8 +137,6 @@ RULES: dict[str, ArgumentRule] = {
     **dict.fromkeys(("number", "older", "newer", "replaces"), _whole(1, LARGEST_NUMBER)),
     "by": _one_of(get_args(Grouping)),
     **dict.fromkeys(("spending.by", "token_use.by"), _one_of(get_args(SpentBy))),
-    "source_periods.by": _one_of(get_args(Period)),
-    **dict.fromkeys(("used_graph.by", "used_together.by"), _one_of(get_args(Together))),
     "kinds": ArgumentRule(
         f"a list of {', '.join(SOURCE_KINDS)}", lambda value: _are(value, lambda each: each in SOURCE_KINDS)
     ),

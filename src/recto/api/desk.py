@@ -27,7 +27,6 @@ from recto.memory.fact_memory import FactMemory
 from recto.providers.model import Model
 from recto.recall.indexed_message import IndexStatus
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
-from recto.reports.document_stats import DocumentTally, Grouping
 from recto.reports.source_report import SourceReport
 from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
@@ -35,16 +34,14 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.sources.tool_definition import ToolChange
 from recto.store.comparison import Difference
-from recto.store.document_uses import Together
+from recto.store.document_uses import DocumentTally, Grouping
 from recto.store.records import Record
-from recto.store.source_uses import Period, SourcePeriod
 from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.trash import PruneOptions, PruneReport, RetentionScope, time_before
+from recto.store.trash import PruneReport, time_before
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import pending_reply
 from recto.turn.session import PROJECT, SETTINGS, ChatSession
-from recto.vault.graph import Graph, used_graph
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
@@ -178,14 +175,10 @@ class AsyncDesk:
         return removed
 
     @in_thread
-    def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
+    def prune(self, older_than: str, progress: Progress | None = None, *, dry_run: bool = False) -> PruneReport:
         """Permanently removes conversations not used for this long (`90d`, `12h`, `6w`, `2y`), like `empty_trash`. The
         report says what was removed and what stays."""
-        named = options.get("conversation")
-        id = self._reader.conversation(named, deleted=True).id if named is not None else None
-        scope = RetentionScope(time_before(older_than), id, options.get("key"))
-        flags = {"backups": options.get("backups", False), "dry_run": options.get("dry_run", False)}
-        report = self.store.retention.prune(scope, progress, **flags)
+        report = self.store.retention.prune(time_before(older_than), progress, dry_run=dry_run)
         self.engine.message_index.forget_removed()
         return report
 
@@ -269,9 +262,8 @@ class AsyncDesk:
         from recto.transfer.formats import open_source  # readers of all formats: only for imports
         from recto.transfer.importer import Importer
 
-        as_new, progress = options.get("as_new", False), options.get("progress")
         with open_source(Path(file).expanduser(), options.get("format")) as source:
-            return Importer(self.store.copies, as_new=as_new, tell=progress).run(source)
+            return Importer(self.store.copies, options.get("progress")).run(source)
 
     # -- who and what there is
 
@@ -378,37 +370,19 @@ class AsyncDesk:
         return self._reader.source_report(agent, since)
 
     @in_thread
-    def source_periods(
-        self, by: Period = "month", agent: str | None = None, since: str | None = None
-    ) -> list[SourcePeriod]:
-        """Counts of sources chosen for replies, and of those used, with their scores, by month or day."""
-        return self._reader.source_periods(by, agent, since)
-
-    @in_thread
-    def spending(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[Spent]:
+    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
         """The cost of requests, including summaries: in total, or by day, model, conversation or purpose."""
-        return self._reader.spending(by, progress, **within)
+        return self._reader.spending(by, **within)
 
     @in_thread
-    def token_use(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[TokenUse]:
+    def token_use(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[TokenUse]:
         """Tokens that requests read and wrote, and their cost, summed as in `spending`."""
-        return self._reader.token_use(by, progress, **within)
+        return self._reader.token_use(by, **within)
 
     @in_thread
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         """The documents of the vault that conversations use."""
         return self._reader.document_stats(self._vault().root, by)
-
-    @in_thread
-    def used_graph(self, by: Together = "turn") -> Graph:
-        """The used documents of the vault, and how often two were in one turn or conversation."""
-        vault = self._vault()
-        found = self._reader.used_together(vault.root, by)
-        return used_graph({note.path: note.title for note in vault.documents()}, found.uses, found.pairs)
 
     @in_thread
     def unnamed_documents(self) -> list[DocumentTally]:

@@ -1,6 +1,6 @@
 """StoreFiles: checks, backs up and restores the store's files, even if the store itself cannot be opened."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ from recto.store.backup import (
 from recto.store.check import StoreReport, check_store
 from recto.store.dialect import file_of, url_of
 from recto.store.store import Store
-from recto.store.store_copy import StoreCopy, copy_store
+from recto.store.store_copy import copy_store
 
 Tell = Callable[[int, int], object]
 """Called with the amount done and the total."""
@@ -83,8 +83,8 @@ class StoreFiles:
             refuse_damaged(self._own_file)
             return AcceptedStore(was_lost, store.tree.newest_number(), aside)
 
-    def copy(self, target: str, tell: Tell | None = None) -> StoreCopy:
-        """Copies the whole store into another database, by URL or file, verified by hash."""
+    def copy(self, target: str, tell: Tell | None = None) -> Mapping[str, int]:
+        """Copies the whole store into an empty database, by URL or file. Returns the number of rows by table."""
         if (file := file_of(url_of(target))) and not file.exists():
             try:
                 make_private_folder(file.parent)

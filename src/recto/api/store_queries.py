@@ -21,21 +21,13 @@ from recto.chat.blocks import File, Image, ToolResult
 from recto.chat.conversation import Conversation, ConversationState
 from recto.chat.message import Message, stored_time
 from recto.errors import Altered, Invalid, NotFound
-from recto.reports.document_stats import (
-    DocumentTally,
-    Grouping,
-    tally_documents,
-    unnamed_documents,
-)
 from recto.reports.transcript import number_in
 from recto.sources.source import Pick, SourceId
-from recto.store.document_uses import Together, UsedTogether
+from recto.store.document_uses import DocumentTally, Grouping
 from recto.store.records import Record
-from recto.store.source_uses import Period, SourcePeriod
 from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
 from recto.store.tree import IdKind
-from recto.store.usage_totals import Progress
 from recto.transfer.report import ExportOptions, Place
 
 if TYPE_CHECKING:
@@ -168,11 +160,9 @@ class StoreQueries:
 
     def compare(self, before: str | None = None, after: str | None = None) -> "Difference":
         """Two requests; a single one is compared with its predecessor."""
-        from recto.providers.registry import format_named  # a tenth of a second that other queries avoid
-
         one = self.request_id(before)
         pair = (self._records.before(one), one) if after is None else (one, self.request_id(after))
-        return self._records.compare(*pair, format_named)
+        return self._records.compare(*pair)
 
     def verify(self, requests: Sequence[str] | None = None) -> Iterator[tuple[str, str | None]]:
         """For each request (all by default): None if it rebuilds, else the difference."""
@@ -223,14 +213,12 @@ class StoreQueries:
 
     # -- statistics
 
-    def source_report(
-        self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
-    ) -> "SourceReport":
+    def source_report(self, agent: str | None = None, since: str | None = None) -> "SourceReport":
         """How replies used their sources, with suggestions."""
         from recto.agents.agents import Agents  # front matter, links, encodings: a twentieth of a second
         from recto.reports.source_report import source_report
 
-        return source_report(self._store, Agents(self._home, self._project), agent, since, progress)
+        return source_report(self._store, Agents(self._home, self._project), agent, since)
 
     def reply_contexts(self, agent: str | None = None, since: str | None = None) -> "Iterator[ReplyContext | Altered]":
         """Oldest first; an error in place of an unreadable one."""
@@ -240,52 +228,30 @@ class StoreQueries:
         check_agent(self._store, Agents(self._home, self._project), agent)
         return reply_contexts(self._store, agent, since)
 
-    def spending(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[Spent]:
+    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
         """The cost of requests, including summaries and other side calls."""
-        named, since = within.get("conversation"), within.get("since")
-        home = self.conversation(named).id if named is not None else None
-        return self._store.spending.by(by, home, _stored_start(since), progress)
+        return self._store.spending.by(by, *self._calls(within))
 
-    def token_use(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[TokenUse]:
+    def token_use(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[TokenUse]:
         """Tokens that requests read and wrote, as reported, and their cost."""
-        named, since = within.get("conversation"), within.get("since")
-        home = self.conversation(named).id if named is not None else None
-        return self._store.spending.tokens(by, home, _stored_start(since), progress)
+        return self._store.spending.tokens(by, *self._calls(within))
 
-    def document_stats(
-        self, vault: Path, by: Grouping = "document", progress: Progress | None = None
-    ) -> list[DocumentTally]:
-        """The documents of a vault (its folder) that conversations use."""
-        found = self._store.document_uses.totals(str(vault), progress, has_days=by == "month")
-        return tally_documents(found, by)
+    def _calls(self, within: SpentWithin) -> tuple[str | None, str | None]:
+        named = within.get("conversation")
+        return self.conversation(named).id if named is not None else None, _stored_start(within.get("since"))
 
-    def used_together(self, vault: Path, by: Together = "turn", progress: Progress | None = None) -> UsedTogether:
-        """The documents of a vault (its folder) that were used together in turns or conversations."""
-        return self._store.document_uses.together(str(vault), by, progress)
+    def document_stats(self, vault: Path, by: Grouping = "document") -> list[DocumentTally]:
+        """The documents of a vault (its folder) that conversations use, the most used first."""
+        return self._store.document_uses.tally(str(vault), by)
 
-    def source_periods(
-        self,
-        by: Period = "month",
-        agent: str | None = None,
-        since: str | None = None,
-        progress: Progress | None = None,
-    ) -> list[SourcePeriod]:
-        """Counts of sources chosen for replies, and of those used, by month or day."""
-        from recto.agents.agents import Agents  # as above
-        from recto.reports.source_report import check_agent
-
-        check_agent(self._store, Agents(self._home, self._project), agent)
-        return self._store.source_uses.periods(by, agent, _stored_start(since), progress)
-
-    def unnamed_documents(
-        self, vault: Path, notes: Collection[str], progress: Progress | None = None
-    ) -> list[DocumentTally]:
+    def unnamed_documents(self, vault: Path, notes: Collection[str]) -> list[DocumentTally]:
         """Of these notes, those never named: first those found by tools, then those never used."""
-        return unnamed_documents(self._store.document_uses.totals(str(vault), progress, has_days=False), notes)
+        used = self.document_stats(vault)
+        names = {each.name for each in used}
+        return [
+            *(each for each in used if not each.direct),
+            *(DocumentTally(each) for each in notes if each not in names),
+        ]
 
     # -- the end
 

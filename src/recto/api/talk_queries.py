@@ -26,7 +26,6 @@ from recto.reports.conversation_stats import (
     RequestUse,
     SaidCounter,
     WindowStats,
-    recall_stats,
     recorded_use,
     request_totals,
 )
@@ -41,7 +40,7 @@ from recto.reports.transcript import (
     stands_for_something,
     transcript,
 )
-from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
+from recto.reports.what_if import PlanOptions, WhatIf, plan_again
 from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
 from recto.sources.memory_files import notes_file
@@ -426,7 +425,6 @@ class AsyncTalkQueries:
             window,
             error,
             request_totals(sent),
-            recall_stats(sent),
             request_totals(summaries),
         )
 
@@ -438,20 +436,10 @@ class AsyncTalkQueries:
             return self.strategy, None, why.message
         return context.strategy.name, WindowStats.of(window, context.budget), ""
 
-    async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+    async def what_if(self, message: str, **changes: Unpack[PlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
         changes. No model is called, and nothing is stored."""
-        from recto.reports.planned_again import plan_again  # compiles the patterns of summaries: a tenth of a second
-
-        return await plan_again(self._engine, self.session, await self.message(message), changes_of(changes))
-
-    async def compare_strategies(
-        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
-    ) -> StrategyComparison:
-        """All turns of the path planned again with each of these strategies (default: all), side by side."""
-        from recto.reports.strategy_comparison import compare_strategies  # compiles patterns too
-
-        return await compare_strategies(self._engine, self.session, changes_of(changes), names, progress)
+        return await plan_again(self._engine, self.session, await self.message(message), changes)
 
     async def request_use(self) -> list[RequestUse]:
         """For each reply on the path, how full its window was and what it cost, oldest first."""

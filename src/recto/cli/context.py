@@ -19,7 +19,7 @@ from recto.cli.actions import add_commands
 from recto.cli.drawing import transcripts
 from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
 from recto.cli.drawing.windows import outlook, setting_in_words, strategy_in_words
-from recto.cli.terminal import SUMMING, bar
+from recto.cli.terminal import bar
 from recto.errors import Invalid, NotFound
 from recto.events import SummaryProgress, SummaryRequested
 from recto.settings.strategy import STRATEGIES
@@ -28,14 +28,13 @@ from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, ExportFormat, 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
-    from recto.reports.what_if import PlanOptions
     from recto.transfer.report import ImportReport
 
 OUTCOMES = {
     "added": "added",
     "extended": "extended",
     "unchanged": "here already",
-    "kept apart": "under new ids",
+    "different": "here with other content, which stays",
     "empty": "empty",
 }
 MOST_NOTES = 10
@@ -127,8 +126,7 @@ def cost(id: str | None, everything: bool, by: Any, since: str | None, as_json: 
             return
         wanted: Any = {"conversation": talk.id if talk else None, "since": since}
         group: Any = by or ("day" if everything else "model")
-        with bar(SUMMING) as tell:
-            groups, (total,) = desk.spending(group, tell, **wanted), desk.spending("total", **wanted)
+        groups, (total,) = desk.spending(group, **wanted), desk.spending("total", **wanted)
         tokens = [*desk.token_use(group, **wanted), *desk.token_use("total", **wanted)]
         if as_json:
             limits = talk.settings.spend if talk else desk.settings.spend
@@ -305,59 +303,45 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
 @command.command("whatif")
 @click.argument("message", metavar="[REPLY]", required=False)
 @options.home_option
-@click.option("--all", "everything", is_flag=True, help="Plan all turns again, once for each strategy.")
-@click.option(
-    "--strategy",
-    "strategies",
-    metavar="NAME",
-    multiple=True,
-    shell_complete=completion.strategies,
-    help="Another strategy; with --all it can be given several times (default: all of them).",
-)
+@click.option("--all", "everything", is_flag=True, help="With every strategy, side by side.")
+@click.option("--strategy", metavar="NAME", shell_complete=completion.strategies, help="Another strategy.")
 @click.option("--window", type=click.IntRange(1), metavar="TOKENS", help="Another size of the window.")
 @click.option("--model", "-m", metavar="NAME", shell_complete=completion.models, help="Another model.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Another context setting.")
-@click.option("--from-start", is_flag=True, help="Apply the change from the first message on.")
 @options.as_json_option
 def what_if(
     message: str | None,
     conversation: str | None,
     everything: bool,
-    strategies: tuple[str, ...],
     assignments: tuple[str, ...],
-    from_start: bool,
     as_json: bool,
     **changed: Any,
 ) -> None:
     """Plan a past turn again, and compare its window with the one that was sent.
 
     REPLY is the number or id of a reply, or of the message that it answers (default: the last reply). No model is asked
-    and nothing is stored. Earlier compactions stay, unless --from-start is given. With --all every turn of the
-    conversation is planned again, from the first on.
+    and nothing is stored. Earlier compactions stay.
 
     Example: recto context whatif 4 --strategy hybrid --window 2000
     """
-    if everything and (message or from_start):
-        raise click.UsageError("--all plans all turns from the start: give no REPLY and no --from-start with it.")
-    if len(strategies) > 1 and not everything:
-        raise click.UsageError("Give one --strategy, or several with --all.")
+    if everything and changed["strategy"]:
+        raise click.UsageError("--all plans with every strategy: leave out --strategy.")
     settings = options.assigned("--set", assignments)
-    changes: PlanOptions = {"window": changed["window"], "model": changed["model"], "settings": settings}
+    names = STRATEGIES if everything else [changed.pop("strategy")]
     with options.open_desk({}) as desk:
         talk = desk.talk_with(message, conversation) if message else options.find_talk(desk, conversation)
-        found: Any
-        if everything:
-            with bar("planning turns") as tell:
-                found = talk.compare_strategies(strategies, tell, **changes)
-        else:
-            strategy = strategies[0] if strategies else None
-            found = talk.what_if(message or _last(talk), strategy=strategy, from_start=from_start, **changes)
+        turn = message or _last(talk)
+        found = [talk.what_if(turn, **{**changed, "strategy": name, "settings": settings}) for name in names]
         if as_json:
-            show.emit(found.to_json())
+            for each in found:
+                show.emit(each.to_json())
             return
-        from recto.cli.drawing.requests import draw_comparison, draw_what_if  # rich: a tenth of a second
+        from recto.cli.drawing.requests import draw_strategies, draw_what_if  # rich: a tenth of a second
 
-        (draw_comparison if everything else draw_what_if)(show.console(), talk.name, found)
+        if everything:
+            draw_strategies(show.console(), talk.name, found)
+        else:
+            draw_what_if(show.console(), talk.name, found[0])
 
 
 def _last(talk: "Talk") -> str:
@@ -399,9 +383,8 @@ def export(id: str | None, everything: bool, format: ExportFormat | None, file: 
 @click.option(
     "--from", "format", type=click.Choice(IMPORT_FORMATS), help="The program that wrote FILE (default: detected)."
 )
-@click.option("--as-new", is_flag=True, help="Give new ids to conversations whose ids are taken by others.")
 @options.as_json_option
-def import_files(files: tuple[Path, ...], format: str | None, as_new: bool, as_json: bool) -> None:
+def import_files(files: tuple[Path, ...], format: str | None, as_json: bool) -> None:
     """Store the conversations of files: exports of Recto, ChatGPT, Claude and LibreChat, message lists, llm's logs.db.
 
     A damaged file is refused as a whole. What is in the store already is left as it is.
@@ -411,7 +394,7 @@ def import_files(files: tuple[Path, ...], format: str | None, as_new: bool, as_j
     with options.open_desk() as desk:
         for file in files:
             with bar("importing") as tell:
-                done = desk.import_file(file, format=cast("ImportFormat | None", format), as_new=as_new, progress=tell)
+                done = desk.import_file(file, format=cast("ImportFormat | None", format), progress=tell)
             if as_json:
                 for each in done.conversations:
                     show.emit({"file": str(file), "format": done.format, **asdict(each)})

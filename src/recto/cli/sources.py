@@ -12,14 +12,12 @@ import click
 from recto import wire
 from recto.cli import options, show
 from recto.cli.actions import add_commands
-from recto.cli.terminal import SUMMING, bar
 from recto.errors import Altered, Invalid
 from recto.sources.source import SOURCE_KINDS, SourceKind
 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.sources.server_config import ServerConfig
-    from recto.store.source_uses import Period, SourcePeriod
 
 FindTalk = Callable[["Desk"], "Talk"]
 
@@ -153,35 +151,23 @@ def _tell_server(config: "ServerConfig", as_json: bool, *, trusted: bool) -> Non
 @command.command("stats")
 @agent_option
 @since_option
-@click.option("--by", type=click.Choice(["month", "day"]), help="How many were chosen and used, over time.")
 @options.as_json_option
-def stats(agent: str | None, since: str | None, by: "Period | None", as_json: bool) -> None:
+def stats(agent: str | None, since: str | None, as_json: bool) -> None:
     """Show which sources replies use, how many tokens they take, and what could be changed.
 
-    Example: recto sources stats --by month --since 2026-01-01
+    Example: recto sources stats --since 2026-01-01
     """
     from recto.cli.drawing.sources import draw_source_report, stats_to_json  # rich: a tenth of a second
 
-    with options.open_queries() as reader, bar(SUMMING) as tell:
-        periods = reader.source_periods(by, agent, since, tell) if by else []
-        report = None if by else reader.source_report(agent, since, tell)
-    for period in periods:
-        show.answer(period.to_json() if as_json else _period_in_words(period))
-    if report and report.stats and as_json:
+    with options.open_queries() as reader:
+        report = reader.source_report(agent, since)
+    if not report.stats:
+        show.note(f"nothing was recorded {_which(agent, since)}: every reply records the sources that it was given")
+    elif as_json:
         for stat in report.stats:
             show.emit(stats_to_json(stat, report.advice_for(stat)))
-    elif report and report.stats:
+    else:
         draw_source_report(show.console(), report)
-    elif not periods:
-        show.note(f"nothing was recorded {_which(agent, since)}: every reply records the sources that it was given")
-
-
-def _period_in_words(period: "SourcePeriod") -> str:
-    share = f" ({period.used / period.looked:.0%})" if period.looked else ""
-    score = "" if period.score is None else f", mean score {period.score:.2f}"
-    chosen = f"{period.chosen:,} chosen, {period.used:,} of them used{share}{score}" if period.chosen else "none chosen"
-    replies = f"{period.replies:,} {'reply' if period.replies == 1 else 'replies'}"
-    return f"{period.name:<10}  {replies}, {show.counted(period.included, 'source')} included: {chosen}"
 
 
 def _which(agent: str | None, since: str | None) -> str:

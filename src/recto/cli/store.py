@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,6 @@ from recto.cli.terminal import bar
 if TYPE_CHECKING:
     from recto.api.store_files import StoreFiles
     from recto.store.backup import Backup
-    from recto.store.trash import PruneOptions, PruneReport
 
 UNSURE_OF_PRUNING = "what is removed cannot be brought back: --yes removes it without asking, --dry-run shows what goes"
 file_argument = click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -113,11 +112,10 @@ def accept(as_json: bool) -> None:
 
 @command.command("copy")
 @click.option("--from", "source", metavar="URL", help="The store to copy (default: the one in use).")
-@click.option("--to", "target", metavar="URL", required=True, help="An empty database, or a copy to continue.")
+@click.option("--to", "target", metavar="URL", required=True, help="An empty database.")
 @options.as_json_option
 def copy(source: str | None, target: str, as_json: bool) -> None:
-    """Copy the whole store into another database, such as PostgreSQL, and compare both by hash. An interrupted copy
-    continues when the command is run again.
+    """Copy the whole store into an empty database, such as PostgreSQL: all of it or nothing.
 
     A URL is postgresql+psycopg://user@host/name, sqlite:///file, or the name of a file.
 
@@ -126,22 +124,18 @@ def copy(source: str | None, target: str, as_json: bool) -> None:
     with bar("copying") as tell:
         done = _files(source).copy(target, tell)
     if as_json:
-        show.emit({"rows": dict(done.rows), "written": done.written, "sha256": done.sha256})
+        show.emit({"rows": dict(done)})
         return
-    rows = show.counted(sum(done.rows.values()), "row")
-    show.say(f"copied: {show.counted(done.rows['messages'], 'message')}, {rows} in all")
-    show.say(f"both have the sha256 {done.sha256}; {show.counted(done.written, 'row')} written")
+    rows = show.counted(sum(done.values()), "row")
+    show.say(f"copied: {show.counted(done['messages'], 'message')}, {rows} in all")
 
 
 @command.command("prune")
 @click.option("--older-than", metavar="AGE", required=True, help="Not used for that long: 90d, 12h, 6w, 2y.")
-@click.option("--conversation", "-c", metavar="ID", help="Only this conversation.")
-@click.option("--key", metavar="NAME", help="Only conversations of this key of `recto serve`.")
-@click.option("--backups", is_flag=True, help="Delete the daily backups too: they hold what was removed.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go, and what would stay.")
 @options.yes_option
 @options.as_json_option
-def prune(older_than: str, is_sure: bool, as_json: bool, **chosen: "Unpack[PruneOptions]") -> None:
+def prune(older_than: str, is_sure: bool, as_json: bool, dry_run: bool) -> None:
     """Permanently remove conversations not used for AGE: messages, requests, usage, entries of the search index, and
     texts that no other one needs. It cannot be undone.
 
@@ -150,50 +144,24 @@ def prune(older_than: str, is_sure: bool, as_json: bool, **chosen: "Unpack[Prune
     Example: recto store prune --older-than 90d --dry-run
     """
     with options.open_desk() as desk:
-        dry: PruneOptions = {**chosen, "dry_run": True}
-        report = desk.prune(older_than, **dry)
-        removes = bool(report.found.conversations or report.deleted_backups) and not chosen["dry_run"]
+        report = desk.prune(older_than, dry_run=True)
+        removes = bool(report.conversations) and not dry_run
         if not as_json:
-            _tell_removal(report, is_past=False)
-        if removes and not is_sure and not is_removal_confirmed(report.found.conversations, UNSURE_OF_PRUNING):
+            parts = (("conversation", len(report.conversations)), ("message", report.messages))
+            show.say("goes: " + ", ".join(show.counted(number, noun) for noun, number in parts))
+            for file in report.copies if report.conversations else ():
+                show.say(f"stays: {file}, which may hold them")
+        if removes and not is_sure and not is_removal_confirmed(report.conversations, UNSURE_OF_PRUNING):
             show.note("nothing was removed")
             return
         if removes:
             with bar("removing") as tell:
-                report = desk.prune(older_than, tell, **chosen)
+                report = desk.prune(older_than, tell)
     if as_json:
-        show.emit(_removal_to_json(report))
+        ids, copies = [each.id for each in report.conversations], [str(each) for each in report.copies]
+        show.emit({"conversations": ids, "messages": report.messages, "removed": report.removed, "copies": copies})
     elif removes:
-        _tell_removal(report, is_past=True)
-
-
-def _tell_removal(report: "PruneReport", *, is_past: bool) -> None:
-    found = report.found
-    if is_past:
         show.say(f"{show.counted(report.removed, 'conversation')} removed for good")
-    else:
-        parts = (("conversation", len(found.conversations)), ("message", found.messages), ("request", found.requests))
-        show.say("goes: " + ", ".join(show.counted(number, noun) for noun, number in parts))
-        if found.used_since:
-            show.say(f"stays: {show.counted(found.used_since, 'older conversation')} used since")
-        if found.facts:
-            show.say(f"stays: {show.counted(found.facts, 'fact')} learned from them (`recto memory list`)")
-    for file in report.deleted_backups:
-        show.say(f"{'deleted' if is_past else 'goes'}: {file}")
-    for file in report.copies if found.conversations else ():
-        show.say(f"stays: {file}, which may hold them")
-
-
-def _removal_to_json(report: "PruneReport") -> dict[str, object]:
-    found, copies = report.found, [str(each) for each in report.copies]
-    return {
-        "conversations": [each.id for each in found.conversations],
-        "messages": found.messages,
-        "requests": found.requests,
-        "removed": report.removed,
-        "deleted_backups": [str(each) for each in report.deleted_backups],
-        "stays": {"used_since": found.used_since, "facts": found.facts, "copies": copies},
-    }
 
 
 def _described(backup: "Backup") -> str:

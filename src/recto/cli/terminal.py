@@ -138,9 +138,6 @@ def edited(text: str) -> str | None:
 
 # -- progress
 
-SUMMING = "summing up conversations"
-"""The label of the bar while reports sum up conversations."""
-
 
 @contextmanager
 def bar(label: str) -> Iterator[Tell | None]:

@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recto.cli import options, show
-from recto.cli.terminal import SUMMING, bar, to_file
+from recto.cli.terminal import bar, to_file
 
 if TYPE_CHECKING:
     from recto.api.vault_queries import VaultContents, VaultQueries
     from recto.chat.conversation import Conversation
-    from recto.reports.document_stats import DocumentTally, Grouping
-    from recto.store.document_uses import Together
+    from recto.store.document_uses import DocumentTally, Grouping
     from recto.vault.graph import Graph
     from recto.vault.vault import ResolvedLink, Vault, VaultChanges
     from recto.vault.vault_search import Excerpt, FoundDocument, VaultIndexStatus
 
 # Longer lists are cut to this, with the number of the rest.
-MOST_NAMED, MOST_USED = 10, 20
+MOST_NAMED = 10
 # Up to FEW vectors take seconds, and are made without asking. Fewer notes than MANY are indexed without a note.
 FEW, MANY = 500, 100
 # Wait of the first search in a small vault for its vectors.
@@ -34,10 +33,10 @@ NEARLY_ALL = 40
 MAKE_VECTORS = "`recto vault index --vectors` makes them"
 MAKE_VECTORS_ALL = "each search prepares some more of them, and `recto vault index --vectors` all"
 NOT_INDEXED = "the notes are not indexed yet (the first search or `recto vault index` does it)"
-GROUPINGS = ("document", "conversation", "month")
+GROUPINGS = ("document", "conversation")
 BAR_WIDTH = 20
-LEFT_OUT = {"document": ("documents",), "conversation": ("conversations",), "month": ("last",)}
-"""Counts that make no sense for one document, conversation or month."""
+LEFT_OUT = {"document": "documents", "conversation": "conversations"}
+"""Counts that make no sense for one document or conversation."""
 GRAPH_FORMATS = ("html", "dot", "json")
 ENDINGS = {".html": "html", ".dot": "dot", ".gv": "dot", ".json": "json"}
 
@@ -258,15 +257,14 @@ def suggest(id: str | None, limit: int, flags: dict[str, str], as_json: bool) ->
 def stats(by: "Grouping", unused: bool, limit: int, flags: dict[str, str], as_json: bool) -> None:
     """Show which documents of a vault conversations use most, and which never.
 
-    Example: recto vault stats --by month
+    Example: recto vault stats --unused
     """
     if unused and by != "document":
         raise click.UsageError("--unused is about documents: leave out --by.")
     with options.open_vault(flags) as vault_queries, options.open_queries() as reader:
         root = vault_queries.vault.root
         notes = [note.path for note in vault_queries.vault.documents()] if unused else []
-        with bar(SUMMING) as tell:
-            tallies = reader.unnamed_documents(root, notes, tell) if unused else reader.document_stats(root, by, tell)
+        tallies = reader.unnamed_documents(root, notes) if unused else reader.document_stats(root, by)
         homes = reader.conversations(limit=sys.maxsize) if by == "conversation" else []
     known = {each.id: each for each in homes}
     if as_json:
@@ -284,7 +282,7 @@ def _tally_to_json(tally: "DocumentTally", by: str, homes: "dict[str, Conversati
     counts = {name: getattr(tally, name) for name in ("uses", "direct", "search", "documents", "conversations", "last")}
     home = homes.get(tally.name)
     title = {"title": (home.title if home else None) or None} if by == "conversation" else {}
-    kept = {name: count for name, count in counts.items() if name not in LEFT_OUT[by]}
+    kept = {name: count for name, count in counts.items() if name != LEFT_OUT[by]}
     return {"path" if by == "document" else by: tally.name, **title, **kept}
 
 
@@ -311,7 +309,7 @@ def _beside(tally: "DocumentTally", by: str) -> str:
         parts.append(show.counted(tally.documents, "document"))
     if by != "conversation":
         parts.append(f"in {show.counted(tally.conversations, 'conversation')}")
-    if by != "month" and tally.last:
+    if tally.last:
         parts.append(f"last {show.when(tally.last)}")
     return ", ".join(parts)
 
@@ -421,14 +419,6 @@ def _tell_link(reader: "VaultQueries", found: "ResolvedLink", *, suggests: bool)
 @click.option("--from", "source", metavar="DOC", help="Only notes that are linked with this document.")
 @click.option("--depth", type=click.IntRange(1), default=2, show_default=True, help="Maximum distance in links.")
 @click.option("--tag", metavar="TAG", help="Only notes with this tag.")
-@click.option("--used", "together", is_flag=True, help="Notes that conversations used, and which were used together.")
-@click.option(
-    "--by",
-    type=click.Choice(["turn", "conversation"]),
-    default="turn",
-    show_default=True,
-    help="With --used: together in one turn or conversation.",
-)
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @options.vault_options
 def graph(
@@ -437,16 +427,11 @@ def graph(
     source: str | None,
     depth: int,
     tag: str | None,
-    together: bool,
-    by: "Together",
     opens: bool,
     flags: dict[str, str],
     as_json: bool,
 ) -> None:
     """Draw the notes of a vault and the links between them.
-
-    With --used the lines are not links: they show how often two notes were used in one turn or conversation. They are
-    printed as text, or with --json as data, unless -o or --format asks for a file.
 
     Example: recto vault graph --from Welcome --depth 1 --open
     """
@@ -454,19 +439,13 @@ def graph(
 
     if opens and output == "-":
         raise click.UsageError("--open needs a file: leave out -o -.")
-    if together and (tag or source):
-        raise click.UsageError("--used is about all notes: leave out --tag and --from.")
     if output:
         _check_output(output)
-    is_told = together and not (output or kind or opens)
     kind = kind or _kind_of(output or "-")
     with options.open_vault(flags) as reader:
         options.read_notes(reader)
-        drawn = _used(reader, by) if together else reader.graph(tag=tag, source=source, depth=depth)
-        text = _written(drawn, "json" if is_told else kind, reader.vault.root)
-    if is_told:
-        show.hand_over(text) if as_json else _tell_used(drawn, by)
-        return
+        drawn = reader.graph(tag=tag, source=source, depth=depth)
+        text = _written(drawn, kind, reader.vault.root)
     shown = drawn.best_linked(MAX_NODES) if kind == "html" else drawn  # data for programs is always complete
     left_out = drawn.kinds - shown.kinds
     if output == "-":
@@ -488,31 +467,6 @@ def graph(
     if left_out and (output == "-" or not as_json):
         best = f"the best-linked {len(shown.nodes):,} of {len(drawn.nodes):,} are drawn"
         show.note(f"{best}; left out: {', '.join(describe_kinds(left_out))}")
-
-
-def _used(reader: "VaultQueries", by: "Together") -> "Graph":
-    from recto.vault.graph import used_graph
-
-    with options.open_queries() as store, bar(SUMMING) as tell:
-        found = store.used_together(reader.vault.root, by, tell)
-    return used_graph({note.path: note.title for note in reader.vault.documents()}, found.uses, found.pairs)
-
-
-def _tell_used(graph: "Graph", by: "Together") -> None:
-    if not graph.nodes:
-        show.note("no document of this vault was used in a conversation yet")
-        return
-    for node in graph.nodes[:MOST_USED]:
-        show.say(f"{node.weight:>6,.0f}  {node.path}{'  no longer there' if node.is_broken else ''}")
-    show.say("")
-    for one, other, count in graph.edges[:MOST_USED]:
-        show.say(f"{count:>6,}  {one} + {other}")
-    if not graph.edges:
-        show.say(f"no two of them were used in one {by}", dim=True)
-    rest = max(0, len(graph.nodes) - MOST_USED), max(0, len(graph.edges) - MOST_USED)
-    if any(rest):
-        left = [show.counted(number, noun) for number, noun in zip(rest, ("note", "pair"), strict=True) if number]
-        show.note(f"and {' and '.join(left)} more: --json has them all")
 
 
 def _kind_of(output: str) -> str:

@@ -25,11 +25,10 @@ from recto.providers.model import (
     call_text,
     reported_count,
 )
-from recto.providers.openai import read_item
 from recto.providers.remote import CountRequest, RemoteProvider
 from recto.sources.source import Tool
 from recto.window.count import estimate_text
-from recto.window.request import Contents, Entry, Format, NamedTool, Parameters, Piece, PieceKind
+from recto.window.request import Contents, Entry, Format, NamedTool, Parameters, Piece
 from recto.wire import Json, dumpb, dumps, loads
 
 NAME = "anthropic"
@@ -103,18 +102,6 @@ class AnthropicFormat:
                 return end
             end -= len(dumpb(item)) + len(b",")
         return None
-
-    def piece_kind(self, data: bytes) -> PieceKind:
-        item = read_item(data)
-        if "input_schema" in item:
-            return "tool"
-        return "system" if "role" not in item and item.get("type") == "text" else "message"
-
-    def system_text(self, data: bytes) -> str:
-        return str(read_item(data).get("text", ""))
-
-    def tool_name(self, data: bytes) -> str:
-        return str(read_item(data).get("name"))
 
     def contents(self, piece: Piece, model: str) -> Contents:
         if piece.kind == "tool":

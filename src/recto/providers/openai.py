@@ -31,7 +31,7 @@ from recto.providers.model import (
 )
 from recto.providers.remote import CountRequest, RemoteProvider
 from recto.sources.source import Tool
-from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind, ResponseFormat
+from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, ResponseFormat
 from recto.wire import Json, dumpb, dumps, loads
 
 NAME = "openai"
@@ -114,19 +114,6 @@ class OpenAIFormat:
         """None: servers of this format find cached prefixes themselves."""
         return None
 
-    def piece_kind(self, data: bytes) -> PieceKind:
-        item = read_item(data)
-        if "function" in item:
-            return "tool"
-        return "system" if item.get("role") in INSTRUCTION_ROLES else "message"
-
-    def system_text(self, data: bytes) -> str:
-        content = read_item(data).get("content")
-        return content if isinstance(content, str) else dumps(content)
-
-    def tool_name(self, data: bytes) -> str:
-        return str(read_item(data).get("function", {}).get("name"))
-
     def contents(self, piece: Piece, model: str) -> Contents:
         if piece.kind == "tool":
             return Contents((piece.data.removeprefix(b",").decode(),), is_plain=False)
@@ -139,15 +126,6 @@ class OpenAIFormat:
         texts += [value if isinstance(value, str) else dumps(value) for value in others]
         is_plain = role in PLAIN_ROLES and isinstance(content, str) and len(message) == 2
         return Contents(tuple(texts), role, flat, is_plain)
-
-
-def read_item(data: bytes) -> dict[str, Any]:
-    """A stored item of a body's list; empty if it is not an object."""
-    try:
-        item = loads(data.removeprefix(b","))
-    except ValueError:
-        return {}
-    return item if isinstance(item, dict) else {}
 
 
 def _texts_and_tokens(content: Json) -> tuple[list[str], int]:

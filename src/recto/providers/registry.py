@@ -70,11 +70,6 @@ def split_name(name: str) -> tuple[str, str]:
     return provider.lower(), id
 
 
-def format_named(name: str) -> Format | None:
-    """The wire format of a stored record; None if this version does not know it."""
-    return next((format for format in FORMATS if format.name == name), None)
-
-
 def open_provider(
     name: str,
     *,

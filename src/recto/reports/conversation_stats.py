@@ -1,7 +1,7 @@
 """Statistics over one conversation: what was said on its path, what was sent in all its branches, and the cost."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from msgspec import Struct, to_builtins
@@ -93,12 +93,6 @@ class RequestTotals(Struct, frozen=True):
         return wire.fields_to_json(self, "requests", "usage", "cost_usd", "unpriced")
 
 
-class RecallStats(Struct, frozen=True):
-    requests: int
-    messages: int
-    tokens: int
-
-
 class ConversationStats(Struct, frozen=True):
     conversation: str | None
     said: SaidStats
@@ -108,7 +102,6 @@ class ConversationStats(Struct, frozen=True):
     window_error: str
     """Why there is no window; empty if there is one."""
     totals: RequestTotals
-    recalled: RecallStats
     summaries: RequestTotals
     """Totals of the summary requests."""
 
@@ -122,7 +115,6 @@ class ConversationStats(Struct, frozen=True):
             "strategy": self.strategy,
             **(window if self.window else window | {"window_error": self.window_error}),
             **self.totals.to_json(),
-            "recalled": to_builtins(self.recalled),
             "models": [each.to_json() for each in self.totals.models],
             "summaries": self.summaries.to_json(),
         }
@@ -175,12 +167,6 @@ def _sum(costs: Sequence[float | None]) -> tuple[float | None, int]:
     """The known costs, and how many are unknown."""
     known = [cost for cost in costs if cost is not None]
     return round(sum(known), 9) if known else None, len(costs) - len(known)
-
-
-def recall_stats(sent: Iterable[SentRequest]) -> RecallStats:
-    picks = [request.recalled for request in sent if request.recalled is not None]
-    messages = {pick["name"] for some in picks for pick in some}
-    return RecallStats(len(picks), len(messages), sum(pick.get("tokens", 0) for some in picks for pick in some))
 
 
 # -- request by request

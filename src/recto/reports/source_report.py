@@ -12,7 +12,6 @@ from recto.sources.advice import Advice, SourceStats, advise
 from recto.sources.source import SOURCE_KINDS, Pick, SourceId
 from recto.store.records import Record
 from recto.store.store import Store
-from recto.store.usage_totals import Progress
 
 # Sections that every window has and nobody chooses.
 NOT_CHOSEN = ("system", "summary", "history", "message")
@@ -54,12 +53,10 @@ class ReplyContext(Struct, frozen=True):
         return pick.to_json() | ({"sign": self.signs.get(pick.source)} if pick.kind in SOURCE_KINDS else {})
 
 
-def source_report(
-    store: Store, agents: Agents, agent: str | None, since: str | None, progress: Progress | None = None
-) -> SourceReport:
+def source_report(store: Store, agents: Agents, agent: str | None, since: str | None) -> SourceReport:
     """Raises NotFound for an agent that has neither a folder nor a conversation."""
     check_agent(store, agents, agent)
-    stats = store.source_uses.stats(agent, since, progress)
+    stats = store.source_uses.stats(agent, since)
     advice = advise(stats, store.source_uses.totals(agent, since), _text_in(agents))
     return SourceReport(tuple(stats), tuple(advice))
 

@@ -16,8 +16,7 @@ from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, NotFound, Refused
 from recto.events import Event
 from recto.recall.message_search import FoundMessages, MessageQuery, search_messages
-from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
-from recto.search.hybrid_index import Progress
+from recto.reports.what_if import PlanOptions, WhatIf
 from recto.serve.gateway import CHOSEN, Gateway, KeyRefused, cap_of
 from recto.sources.overrides import SourceList
 from recto.sources.source import SOURCE_KINDS, SourceKind
@@ -110,15 +109,9 @@ class KeyTalk(AsyncTalk):
             raise NotFound(f"request {named} is not part of this conversation", id=named)
         return found
 
-    async def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+    async def what_if(self, message: str, **changes: Unpack[PlanOptions]) -> WhatIf:
         self._check_changes(changes.get("model"), changes.get("settings"))
         return await super().what_if(message, **changes)
-
-    async def compare_strategies(
-        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
-    ) -> StrategyComparison:
-        self._check_changes(changes.get("model"), changes.get("settings"))
-        return await super().compare_strategies(names, progress, **changes)
 
     def _check_changes(self, model: str | None, settings: object) -> None:
         if model:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from recto.base.background import BackgroundWorker
-from recto.base.home_files import make_private_folder, private, sync_to_disk
+from recto.base.home_files import make_private_folder, sync_to_disk
 from recto.errors import Busy, Invalid, NotFound, StoreError
 from recto.store.dialect import is_writable, read_only_url
 from recto.store.marker import LOG_SUFFIXES, NewestMessage, StoreMarker
@@ -30,11 +30,12 @@ Tell = Callable[[int, int], object]
 FOLDER = "backups"
 KEPT_DAYS = 7
 PAGES_PER_STEP = 1024
-# Disk space that a backup leaves free.
-SPARE_BYTES = 64_000_000
 # How long closing a desk waits for a backup. Larger stores are backed up when a desk stays open longer.
 FINISH_S = 2.0
-RETRY_AFTER_S = 600.0
+# Disk space that a backup leaves free.
+SPARE_BYTES = 64_000_000
+# A copy that nothing has written to for so long was left by a process that died.
+LEFT_S = 3600.0
 _DAILY = r"-\d{4}-\d\d-\d\d\.db"
 _BY_HAND = r"-\d{4}-\d\d-\d\d(?:-\d{6})?\.db"
 # The bytes that SQLite locks while a connection is open, for its lifetime in a write-ahead log.
@@ -84,22 +85,9 @@ def _named(store: Path, pattern: str) -> Iterator[Path]:
                 yield file
 
 
-def automatic_backups(store: Path) -> list[Path]:
-    return sorted(_named(store, _DAILY))
-
-
-def other_copies(store: Path) -> list[Path]:
-    """Backups made on request, and replaced stores."""
-    daily = set(automatic_backups(store))
-    return sorted(file for file in backup_folder(store).glob("*.db") if file not in daily)
-
-
-def delete_automatic_backups(store: Path) -> list[Path]:
-    found = automatic_backups(store)
-    with _store_errors(backup_folder(store)):
-        for file in found:
-            file.unlink(missing_ok=True)
-    return found
+def copies_of(store: Path) -> list[Path]:
+    """Backups, and stores that were replaced."""
+    return sorted(backup_folder(store).glob("*.db"))
 
 
 def backup_by_hand(store: Path, target: Path | None, tell: Tell | None = None) -> Path:
@@ -262,14 +250,13 @@ class DailyBackup:
     def __init__(self, store: Path | None) -> None:
         """Without a `store`, no backups are made."""
         self._store, self._day = store, ""
-        self._not_before = 0.0
         self._worker = BackgroundWorker(self._make, "recto-backup", quiet_s=0)  # closing waits for it
         self._done, self._stop = threading.Event(), threading.Event()
         self._done.set()
 
     def wake(self) -> None:
-        today, is_due = f"{datetime.now():%Y-%m-%d}", time.monotonic() >= self._not_before
-        if self._store is not None and self._day != today and is_due and self._done.is_set():
+        today = f"{datetime.now():%Y-%m-%d}"
+        if self._store is not None and self._day != today and self._done.is_set():
             self._day = today
             self._done.clear()
             self._worker.wake()
@@ -282,32 +269,25 @@ class DailyBackup:
             log.info("the daily backup was abandoned: the desk was closed")
         except StoreError as why:
             log.warning("no daily backup was made: %s", why.message)
-            self._try_later()
         except Exception:  # nobody would see it here
             log.exception("the daily backup failed")
-            self._try_later()
         finally:
             self._done.set()
         return False
 
-    def _try_later(self) -> None:
-        # the disk may have room again later today
-        self._day, self._not_before = "", time.monotonic() + RETRY_AFTER_S
-
     def _make_daily(self, store: Path) -> None:
+        """Two processes that make it at once make the same file twice."""
         target = backup_folder(store) / f"{store.stem}-{self._day}.db"
         if target.exists():
             return
         with _store_errors(target):
             make_private_folder(target.parent)
-            with _alone(target.parent) as is_alone:
-                if not is_alone or target.exists():
-                    return
-                for left in target.parent.glob(f".{store.stem}-????-??-??.db-*.part*"):
+            for left in target.parent.glob(f".{store.stem}-*.part*"):
+                if time.time() - left.stat().st_mtime > LEFT_S:
                     left.unlink(missing_ok=True)
-                _copy(store, target, self._step)
-                for old in sorted(_named(store, _DAILY), reverse=True)[KEPT_DAYS:]:
-                    old.unlink(missing_ok=True)
+            _copy(store, target, self._step)
+            for old in sorted(_named(store, _DAILY), reverse=True)[KEPT_DAYS:]:
+                old.unlink(missing_ok=True)
         log.info("made the daily backup %s", target.name)
 
     def _step(self, done: int, total: int) -> None:
@@ -319,19 +299,3 @@ class DailyBackup:
         self._done.wait(FINISH_S)
         self._stop.set()
         self._worker.close()
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[bool]:
-    """True if no other process makes a daily backup; the lock ends with its process."""
-    with open(folder / ".lock", "w", opener=private) as file:
-        try:
-            import fcntl  # not on every system
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            pass
-        except OSError:
-            yield False
-            return
-        yield True

@@ -16,15 +16,14 @@ from recto.chat.blocks import Block, File, Image, ToolResult
 from recto.errors import Altered, NotFound
 from recto.store.database import Database
 from recto.store.dialect import in_list
-from recto.store.packing import DICTIONARY, RAW, WITH_DICTIONARY, pack, unpack
+from recto.store.packing import RAW, pack, unpack
 from recto.store.prepared_statement import Statement, given
 from recto.store.schema import counts, kept, meters, usage_reports
 from recto.window.calibration import UsageReport
 from recto.window.count import Count
 
-# Best compression takes seconds for larger blobs and saves little: they are compressed fast, in chunks.
-LARGE, CHUNK = 1 << 20, 1 << 18
-FAST_LEVEL = 3
+# Compressing larger blobs takes seconds and mostly saves little.
+LARGE = 1 << 20
 
 _INSERT = Statement(
     lambda insert: insert(kept).values(sha256=bindparam("sha256"), data=bindparam("data")).on_conflict_do_nothing()
@@ -72,19 +71,8 @@ class Blobs:
 
 
 def packed_of(data: bytes) -> bytes:
-    """The data as `unpack` reads it, whatever its size."""
-    if len(data) < LARGE:
-        return pack(data)
-    small = b"".join(_compress_fast(data))
-    return small if len(small) < len(data) else bytes([RAW]) + data
-
-
-def _compress_fast(data: bytes) -> Iterator[bytes]:
-    packer = zlib.compressobj(FAST_LEVEL, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
-    yield bytes([WITH_DICTIONARY])
-    for start in range(0, len(data), CHUNK):
-        yield packer.compress(memoryview(data)[start : start + CHUNK])
-    yield packer.flush()
+    """The data as `unpack` reads it. Large blobs, mostly images and files, are stored as they are."""
+    return pack(data) if len(data) < LARGE else bytes([RAW]) + data
 
 
 def digest_of(sha256: str) -> bytes:
@@ -96,12 +84,6 @@ def digest_of(sha256: str) -> bytes:
 
 # Half a sha256 is plenty for a cache key, and halves the table.
 KEY_BYTES = 16
-# An estimate is stored as -1 - tokens, an exact count as CHECKED + tokens and a checksum, in 31 bits: a damaged count
-# could look right.
-CHECKED, CHECK_BITS = 1 << 30, 8
-CHECK_MASK = (1 << CHECK_BITS) - 1
-LARGEST_COUNT = 1 << 30 - CHECK_BITS
-"""No piece has as many tokens: it would have been rejected long before."""
 # Every version of SQLite accepts this many parameters.
 BATCH = 500
 
@@ -129,52 +111,25 @@ class TokenCounts:
     def find(self, meter: str, hashes: Sequence[bytes]) -> dict[bytes, Count]:
         short = {digest[:KEY_BYTES]: digest for digest in hashes}
         found: dict[bytes, Count] = {}
-        seed = _seed(meter)
         with self._database.read() as connection:
             keys = list(short)
             for start in range(0, len(keys), BATCH):
                 for key, stored in _FIND(connection, key=meter, keys=keys[start : start + BATCH]):
-                    # a damaged row is ignored: its piece is counted and written again
-                    if count := _unpacked_count(seed, key, stored):
-                        found[short[key]] = count
+                    # an estimate is stored as -1 - tokens
+                    found[short[key]] = Count(stored) if stored >= 0 else Count(-1 - stored, exact=False)
         return found
 
     def save(self, meter: str, known: Mapping[bytes, Count]) -> None:
         if not known:
             return
         with self._database.write() as connection:
-            number, seed = _meter_number(connection, meter), _seed(meter)
-            rows = [
-                {"meter": number, "sha": key, "tokens": _packed_count(seed, key, count)}
+            number = _meter_number(connection, meter)
+            tokens = {
+                digest[:KEY_BYTES]: count.tokens if count.exact else -1 - count.tokens
                 for digest, count in known.items()
-                if (key := digest[:KEY_BYTES]) and count.tokens < LARGEST_COUNT
-            ]
+            }
+            rows = [{"meter": number, "sha": key, "tokens": stored} for key, stored in tokens.items()]
             _SAVE.many(connection, rows)
-
-
-def _seed(meter: str) -> int:
-    return zlib.crc32(meter.encode("utf-8", "replace"))
-
-
-def _packed_count(seed: int, key: bytes, count: Count) -> int:
-    if not count.exact:
-        return -1 - count.tokens
-    return CHECKED + (count.tokens << CHECK_BITS) + _checksum(seed, key, count.tokens)
-
-
-def _unpacked_count(seed: int, key: bytes, stored: object) -> Count | None:
-    if type(stored) is not int:
-        return None
-    if -LARGEST_COUNT <= stored < 0:
-        return Count(-1 - stored, exact=False)
-    tokens, check = (stored - CHECKED) >> CHECK_BITS, stored & CHECK_MASK
-    is_whole = 0 < tokens < LARGEST_COUNT and check == _checksum(seed, key, tokens)
-    return Count(tokens) if is_whole else None
-
-
-def _checksum(seed: int, key: bytes, tokens: int) -> int:
-    # a prime: changing one bit of the tokens always changes the checksum
-    return (tokens + zlib.crc32(key, seed)) % 251
 
 
 def _meter_number(connection: Connection, key: str) -> int:
@@ -207,18 +162,12 @@ class UsageReports:
 
     def latest(self, model: str) -> list[UsageReport]:
         """The newest first."""
-        return [UsageReport(*row) for row in self._database.rows(_LATEST_REPORTS, model=model) if _is_whole(row)]
+        return [UsageReport(*row) for row in self._database.rows(_LATEST_REPORTS, model=model)]
 
     def add(self, model: str, report: UsageReport) -> None:
         with self._database.write() as connection:
             _ADD_REPORT(connection, model=model, **{name: getattr(report, name) for name in _REPORT})
             _FORGET_REPORTS(connection, model=model)
-
-
-def _is_whole(row: Sequence[Any]) -> bool:
-    conversation, *numbers, meter = row
-    are_whole = all(type(each) is int and each >= 0 for each in numbers)
-    return are_whole and numbers[-1] > 0 and type(conversation) is type(meter) is str
 
 
 def blobs_of(blocks: Iterable[Block]) -> Iterator[str]:

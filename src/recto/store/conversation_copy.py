@@ -7,15 +7,17 @@ before its reply.
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 from sqlalchemy import Connection, bindparam, insert, select, union_all
 
 from recto import wire
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
+from recto.sources.advice import Sign
+from recto.sources.source import Mode, SourceId, SourceKind
 from recto.store.blobs import Blobs, blobs_of, blobs_of_account, digest_of
 from recto.store.database import Database
 from recto.store.dialect import in_list
@@ -57,27 +59,46 @@ class StoredBytes(Struct, frozen=True):
     is_piece: bool
 
 
-class StoredRequest(Struct, frozen=True):
-    """A request as stored; its body is the first `kept` pieces of `base`, then `pieces`, by their sha256."""
+Whole = Annotated[int, Meta(ge=0, le=2**53)]
+Id = Annotated[str, Meta(min_length=26, max_length=26)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Dollars = Annotated[float, Meta(ge=0, le=1e12)]
 
-    id: str
-    message: str | None
+
+class UsedSource(Struct, frozen=True, forbid_unknown_fields=True):
+    """A source of a request."""
+
+    kind: SourceKind
+    name: str
+    mode: Mode
+    server: str = ""
+    tokens: Whole = 0
+    score: float | None = None
+    sign: Sign | None = None
+
+
+class StoredRequest(Struct, frozen=True, tag_field="type", tag="request", forbid_unknown_fields=True):
+    """A request as stored, and as a line of an export; its body is the first `kept` pieces of `base`, then `pieces`, by
+    their sha256."""
+
+    id: Id
     purpose: Purpose
     created: str
-    sha256: str
-    size: int
-    stable: int
-    stable_sha256: str
-    base: str | None
-    kept: int
-    pieces: tuple[str, ...]
-    marks: dict[str, Any] | None
+    sha256: Sha256
+    size: Whole
+    stable: Whole
+    stable_sha256: Sha256
+    pieces: tuple[Sha256, ...]
     account: dict[str, Any]
-    outcome: dict[str, Any]
-    sources: tuple[SourceUse, ...]
+    message: Id | None = None
+    base: Id | None = None
+    kept: Whole = 0
+    marks: dict[str, Any] | None = None
+    outcome: dict[str, Any] = field(default_factory=dict)
+    sources: tuple[UsedSource, ...] = ()
     model: str | None = None
-    cost_bound: float | None = None
-    cost: float | None = None
+    cost_bound: Dollars | None = None
+    cost: Dollars | None = None
 
 
 # Fields stored in columns of the same name and value.
@@ -212,7 +233,9 @@ class _ConversationReader:
             account=account,
             outcome=wire.loads(row.outcome),
             # source numbers differ from store to store
-            sources=tuple(sorted(uses_of_request(self._connection, row.n), key=lambda use: use.id)),
+            sources=tuple(
+                _used(use) for use in sorted(uses_of_request(self._connection, row.n), key=lambda use: use.id)
+            ),
         )
 
     def _named_blobs(self, named: Iterable[str]) -> Iterator[StoredItem]:
@@ -221,6 +244,20 @@ class _ConversationReader:
                 self._written.add(sha256)
                 with suppress(NotFound):  # a text that was never kept, such as a document's
                     yield StoredBytes(sha256, self._blobs.get(sha256), is_piece=False)
+
+
+def _used(use: SourceUse) -> UsedSource:
+    about = {name: getattr(use, name) for name in ("mode", "tokens", "score", "sign")}
+    return UsedSource(kind=use.id.kind, name=use.id.name, server=use.id.server, **about)
+
+
+def _source_order(source: UsedSource) -> tuple[str, str, str]:
+    return source.kind, source.name, source.server
+
+
+def _use(source: UsedSource) -> SourceUse:
+    id = SourceId(source.kind, source.name, source.server)
+    return SourceUse(id, source.mode, source.tokens, source.score, source.sign)
 
 
 # -- writing
@@ -306,7 +343,7 @@ class _ConversationWriter:
             stable_sha256=bytes.fromhex(request.stable_sha256),
             account=pack_with(encode_account(account), dictionaries[-1]),
         )
-        self._uses.note(request.id, request.sources)
+        self._uses.note(request.id, [_use(source) for source in request.sources])
 
     def _request_row(self, id: str) -> AnyRow:
         row = _REQUEST_PLACE(self.connection, id=id).first()

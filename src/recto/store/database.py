@@ -1,11 +1,10 @@
 """Database: opens, checks and migrates the store, runs transactions, and turns failures into readable errors."""
 
-import hashlib
 import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -69,12 +68,9 @@ _IDLE: WeakKeyDictionary[Engine, deque[Connection]] = WeakKeyDictionary()
 
 
 class Database:
-    def __init__(
-        self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S, copied: str | None = None
-    ) -> None:
-        """`location` is the path of a SQLite file or the URL of a database; `copied` is the mark of a copy in
-        progress."""
-        url, self._copied = url_of(location), copied
+    def __init__(self, location: Path | str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        """`location` is the path of a SQLite file or the URL of a database."""
+        url = url_of(location)
         self.file = file_of(url)
         self.name = str(self.file) if self.file else url.render_as_string(hide_password=True)
         self._local = threading.local()
@@ -131,15 +127,7 @@ class Database:
             found = _read_revision(connection)
             if self._marker and newest:
                 self._check_newest(connection, self._marker, newest)
-        if found is not None and found.startswith(COPYING):
-            if self._copied is None:
-                raise StoreError(f"{self.name} is an unfinished copy of another store; `recto store copy` finishes it")
-            if self._copied != found:
-                raise StoreError(
-                    f"{self.name} is an unfinished copy of another store, or was begun by another version of Recto; "
-                    "copy into an empty database"
-                )
-        elif found is not None and found not in REVISIONS:
+        if found is not None and found not in REVISIONS:
             name, known = Path(self.name).name, {"found": found, "known": REVISIONS[-1]}
             if found < REVISIONS[0]:
                 raise StoreError(
@@ -152,7 +140,7 @@ class Database:
                 f"(schema {found}, this one knows {REVISIONS[-1]}); upgrade Recto to open it",
                 **known,
             )
-        elif found != REVISIONS[-1]:
+        if found != REVISIONS[-1]:
             self._migrate()
 
     def _check_newest(self, connection: Connection, marker: StoreMarker, newest: NewestMessage) -> None:
@@ -342,14 +330,6 @@ class Database:
 
 def _run(connection: Connection, query: Statement | Executable, values: dict[str, Any]) -> Any:
     return query(connection, **values) if isinstance(query, Statement) else connection.execute(query, values)
-
-
-COPYING = "copying"
-
-
-def copy_mark(ids: Iterable[str]) -> str:
-    """Replaces the schema's version while a store is copied; identifies schema and source."""
-    return f"{COPYING}-{REVISIONS[-1]}-{hashlib.sha256(' '.join(ids).encode()).hexdigest()[:16]}"
 
 
 SENTENCES: dict[Failure, str] = {

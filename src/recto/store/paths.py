@@ -3,7 +3,7 @@
 Places are found by branch and depth, so the length of a path does not matter.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from msgspec import Struct
@@ -14,7 +14,6 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, select, upd
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import BranchDepth, Conversation, Trail
 from recto.chat.message import Message, now
-from recto.store.comparison import SentMessage
 from recto.store.dialect import in_list, raw_bytes
 from recto.store.document_uses import note_uses
 from recto.store.prepared_statement import InsertStatement, Statement, given
@@ -26,14 +25,11 @@ from recto.store.rows import (
     conversation_of,
     message_columns,
     message_row,
-    path_of,
 )
 from recto.store.schema import conversations, messages, requests
-from recto.window.account import RequestAccount, SentRange
 from recto.window.compaction_block import SetAside, all_set_aside
 
 TITLE_LENGTH = 60
-BETWEEN = "…"
 
 # -- looking up
 
@@ -78,12 +74,6 @@ _ON_BRANCH = (messages.c.conversation == bindparam("home"), messages.c.branch ==
 _BETWEEN = messages.c.depth.between(bindparam("first"), bindparam("last"))
 _STRETCH = Statement(NUMBERED.where(*_ON_BRANCH, _BETWEEN).order_by(messages.c.depth))
 _SAID_AT = Statement(select(messages.c.said).where(*_ON_BRANCH, messages.c.depth == bindparam("depth")))
-# The columns for the messages that a record refers to.
-_SENT = select(
-    *(messages.c[name] for name in ("id", "said", "role", "depth")),
-    (messages.c.compaction == messages.c.n).label("cut"),
-)
-_SENT_PATH, _SENT_BY_IDS = path_of(_SENT), Statement(_SENT.where(in_list(messages.c.id, "ids")))
 
 
 def find_trail(connection: Connection, head: str) -> Trail:
@@ -257,56 +247,16 @@ def move_head(connection: Connection, home: AnyRow, parent: ParentPlace, number:
     return True
 
 
-_decoder = Decoder(SetAside)
+_decoder = Decoder(tuple[SetAside, ...])
 
 
 def lines_set_aside(connection: Connection, at: str, cleared: str | None) -> tuple[str, ...]:
     """The lines set aside by Compactions on the path to `at`, oldest first, without those before a clear."""
     after = message_row(connection, cleared).depth if cleared else 0
-    return all_set_aside(_read_end(bytes(row.blocks)) for row in _SET_ASIDE(connection, at=at, after=after))
-
-
-def _read_end(blocks: bytes) -> SetAside:
-    """The last fields of a stored Compaction; decoding all of it would take three times as long."""
-    # one that takes others back sets nothing aside; inside a text, the quotes of these names would be escaped
-    for name in (b'"set_aside":', b'"takes_back":'):
-        if (at := blocks.rfind(name)) >= 0:
-            return _decoder.decode(b"{" + blocks[at:-1])
-    return SetAside()
+    rows = _SET_ASIDE(connection, at=at, after=after)
+    return all_set_aside(each for row in rows for each in _decoder.decode(row.blocks))
 
 
 def title_of(text: str) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
-
-
-def sent_messages(connection: Connection, account: RequestAccount) -> tuple[SentMessage, ...]:
-    """The sent messages, each once: lifted ones, the history, the answered message, its rounds."""
-    sent = account.messages or SentRange()
-    answered = (sent.current, *sent.rounds)
-    found = [*_history(connection, account), *_named(connection, [id for id in answered if id])]
-    return tuple({row.id: SentMessage(row.id, row.said, row.role) for row in found}.values())
-
-
-def _history(connection: Connection, account: RequestAccount) -> Iterator[AnyRow]:
-    for pick in account.picks("history"):
-        first, is_range, last = pick.name.partition(BETWEEN)
-        if pick.kind == "message":
-            yield from _named(connection, [first])
-        elif is_range:
-            yield from _between(connection, first, last)
-
-
-def _named(connection: Connection, ids: Sequence[str]) -> list[AnyRow]:
-    found = {row.id: row for row in _SENT_BY_IDS(connection, ids=ids)} if ids else {}
-    return [found[id] for id in ids if id in found]
-
-
-def _between(connection: Connection, first: str, last: str) -> list[AnyRow]:
-    """The messages from first to last without Compactions, which are never sent as messages."""
-    ends = _named(connection, [first, last])
-    if len(ends) < 2:
-        return ends
-    length = ends[1].depth - ends[0].depth + 1
-    path = _SENT_PATH(connection, start=last, most=length, until="").all()
-    return [row for row in reversed(path) if not row.cut]

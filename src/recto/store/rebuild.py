@@ -5,7 +5,6 @@ share most of their pieces, so a Rebuilder reads, unpacks and checks each piece 
 import hashlib
 import re
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
@@ -49,32 +48,28 @@ def _chain() -> Statement:
 CHAIN = _chain()
 
 
-class LruCache(Generic[T]):
-    """Recently used values by number, up to a total weight."""
+class _Cache(Generic[T]):
+    """Values by number, up to a total weight: then it starts again."""
 
     def __init__(self, max_weight: int) -> None:
         self._max_weight, self._weight = max_weight, 0
-        self._entries: OrderedDict[int, tuple[T, int]] = OrderedDict()
-
-    def get(self, number: int) -> T | None:
-        if (found := self._entries.get(number)) is None:
-            return None
-        self._entries.move_to_end(number)
-        return found[0]
+        self._known: dict[int, T] = {}
+        self.get = self._known.get
 
     def put(self, number: int, value: T, weight: int) -> None:
-        self._entries[number] = value, weight
+        if self._weight > self._max_weight:
+            self._known.clear()
+            self._weight = 0
+        self._known[number] = value
         self._weight += weight
-        while self._weight > self._max_weight:
-            self._weight -= self._entries.popitem(last=False)[1][1]
 
 
 class Rebuilder:
     """Rebuilds rows of `requests`. Numbered rows never change, so they can be cached."""
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES, max_numbers: int = MAX_CACHED_NUMBERS) -> None:
-        self._pieces = LruCache[bytes](max_bytes)
-        self._lists = LruCache[tuple[int, list[int]]](max_numbers)
+        self._pieces = _Cache[bytes](max_bytes)
+        self._lists = _Cache[tuple[int, list[int]]](max_numbers)
 
     def body(self, connection: Connection, row: AnyRow) -> bytes:
         """The bytes that were sent. Raises Altered if the stored data no longer yields them."""
@@ -227,14 +222,6 @@ def read_window_size(connection: Connection, row: AnyRow) -> RequestAccount:
     with _altered(row.id):
         account = _decoded(connection, row)
         return RequestAccount(model=account.get("model"), limit=account.get("limit"), total=account.get("total"))
-
-
-def recalled_picks(connection: Connection, row: AnyRow) -> tuple[Mapping[str, Any], ...] | None:
-    """The archived messages recalled with a request; None if its account has no section for them."""
-    with _altered(row.id):
-        sections = _decoded(connection, row).get("sections") or ()
-        found = [section.get("picks") or () for section in sections if section["name"] == "recalled"]
-        return tuple(pick for picks in found for pick in picks) if found else None
 
 
 def verify_account(connection: Connection, row: AnyRow, again: Rebuilder) -> None:

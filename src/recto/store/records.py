@@ -14,12 +14,10 @@ from sqlalchemy.exc import IntegrityError
 from recto import wire
 from recto.chat.message import Usage
 from recto.errors import Altered, NotFound
-from recto.store.blobs import Blobs
-from recto.store.comparison import ComparedRequest, Difference, Formats, compare, kept_prefix, shared_length
+from recto.store.comparison import Difference, compare, kept_prefix, shared_length
 from recto.store.database import Database
 from recto.store.dialect import in_list, raw_bytes
 from recto.store.packing import PackDictionary, make_dictionaries, pack_with
-from recto.store.paths import sent_messages
 from recto.store.prepared_statement import InsertStatement, Statement, given
 from recto.store.rebuild import (
     Rebuilder,
@@ -27,14 +25,12 @@ from recto.store.rebuild import (
     read_account,
     read_bare_account,
     read_window_size,
-    recalled_picks,
     shared_picks,
     verify_account,
     with_piece_numbers,
 )
 from recto.store.rows import MESSAGE_BY_ID, WAS_SENT, AnyRow, read_details
 from recto.store.schema import conversations, messages, pieces, requests
-from recto.store.usage_totals import forget_totals
 from recto.window.account import NO_ACCOUNT, RequestAccount
 from recto.window.request import Piece, Purpose, Request
 
@@ -91,7 +87,7 @@ _IN_HOME = requests.c.conversation == (
     select(conversations.c.n).where(conversations.c.id == bindparam("id")).scalar_subquery()
 )
 _SENT = Statement(
-    select(*(requests.c[name] for name in ("n", "id", "purpose", "model", "outcome", "cost", "account")))
+    select(*(requests.c[name] for name in ("n", "purpose", "model", "outcome", "cost")))
     .where(_IN_HOME, WAS_SENT)
     .order_by(requests.c.n)
 )
@@ -139,8 +135,6 @@ class SentRequest(Struct, frozen=True):
     usage: Mapping[str, int]
     """As reported by the provider; empty without a report."""
     cost_usd: float | None
-    recalled: tuple[Mapping[str, Any], ...] | None
-    """The archived messages recalled with it, as in its account; None without a section for them."""
 
 
 class Records:
@@ -183,13 +177,11 @@ class Records:
                 model=request.model,
                 cost_bound=request.at_most_usd,
             )
-            forget_totals(connection, request=request.id)
 
     def outcome(self, id: str, *, cost_usd: float | None = None, **facts: Any) -> None:
         """Stores cost, attempts, usage, finish, error and the reply's id."""
         with self._database.write() as connection:
             _SET_OUTCOME(connection, request=id, new_outcome=wire.dumps(facts), new_cost=cost_usd)
-            forget_totals(connection, request=id)
 
     def record(self, id: str) -> Record:
         with self._database.read() as connection:
@@ -228,7 +220,7 @@ class Records:
             details = _REPLY_DETAILS(connection, id=conversation)
             usage = {number: read_details(text).get("usage") for number, text in details}
             rows = _SENT(connection, id=conversation).all()
-            return [_sent_request(connection, row, usage.get(row.n)) for row in rows]
+            return [_sent_request(row, usage.get(row.n)) for row in rows]
 
     def latest(self, conversation: str, purpose: Purpose = "reply") -> str | None:
         found: str | None = self._database.scalar(_LATEST, id=conversation, purpose=purpose)
@@ -260,20 +252,8 @@ class Records:
             raise NotFound("nothing was sent before this request in its conversation: name two to compare", id=id)
         return str(found)
 
-    def compare(self, before: str, after: str, formats: Formats) -> Difference:
-        with self._database.read() as connection:
-            again = Rebuilder()
-            one, other = (_side(connection, again, _request_row(connection, id), formats) for id in (before, after))
-        return compare(one, other, self.text)
-
-    def compared(self, id: str, formats: Formats) -> ComparedRequest:
-        with self._database.read() as connection:
-            return _side(connection, Rebuilder(), _request_row(connection, id), formats)
-
-    def text(self, sha256: str) -> bytes | None:
-        with suppress(NotFound, Altered):
-            return Blobs(self._database).get(sha256)
-        return None
+    def compare(self, before: str, after: str) -> Difference:
+        return compare(self.record(before).account, self.record(after).account, (before, after))
 
     def rebuild(self, id: str) -> bytes:
         """The bytes that were sent. Raises Altered if the stored data no longer yields them."""
@@ -379,23 +359,9 @@ def _unknown(id: str) -> NotFound:
     return NotFound(f"there is no request {id}; `recto conversations show --json` lists those of a conversation", id=id)
 
 
-def _side(connection: Connection, again: Rebuilder, row: AnyRow, formats: Formats) -> ComparedRequest:
-    record = _record(connection, row)
-    return ComparedRequest(
-        id=record.id,
-        conversation=record.conversation,
-        purpose=record.purpose,
-        account=record.account,
-        pieces=tuple(again.pieces(connection, row)),
-        stable=row.stable,
-        sent=sent_messages(connection, record.account),
-        format=formats(record.account.format or ""),
-    )
-
-
-def _sent_request(connection: Connection, row: AnyRow, usage: Usage | None) -> SentRequest:
+def _sent_request(row: AnyRow, usage: Usage | None) -> SentRequest:
     reported = wire.loads(row.outcome).get("usage", asdict(usage) if usage else {}) or {}
-    return SentRequest(row.purpose, row.model or "", reported, row.cost, recalled_picks(connection, row))
+    return SentRequest(row.purpose, row.model or "", reported, row.cost)
 
 
 def insert_request(

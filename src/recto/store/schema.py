@@ -176,74 +176,9 @@ source_uses = _table(
     sqlite_with_rowid=False,
 )
 
-# Sums for reports, by conversation. Valid while the conversation has a row here, with its replies that had any source.
-# Days and months are by the user's clock.
-summed_conversations = _table(
-    "summed_conversations", _of("conversation", "conversations", primary_key=True), _numbers("replies")
-)
-
-source_totals = _table(
-    "source_totals",
-    _of("conversation", "conversations", primary_key=True),
-    _of("source", "source_names", primary_key=True),
-    _numbers("replies always manual by_agent"),
-    _columns(BigInteger, "tokens"),
-    _numbers("looked called quoted paraphrased"),
-    # The last request with it, and the last one whose reply used it.
-    _numbers("last"),
-    _numbers("used", nullable=True),
-    sqlite_with_rowid=False,
-)
-
-# As in `SourcePeriod`; of scores the sum and the number.
-source_days = _table(
-    "source_days",
-    _of("conversation", "conversations", primary_key=True),
-    _texts("day", primary_key=True),
-    _numbers("replies included chosen looked used scored"),
-    _columns(Float, "score"),
-    _columns(BigInteger, "tokens"),
-    sqlite_with_rowid=False,
-)
-
-document_totals = _table(
-    "document_totals",
-    _of("conversation", "conversations", primary_key=True),
-    _texts("vault path month", primary_key=True),
-    _numbers("uses direct"),
-    _texts("first last"),
-    sqlite_with_rowid=False,
-)
-
-# The number of turns in which two documents were used together.
-document_pairs = _table(
-    "document_pairs",
-    _of("conversation", "conversations", primary_key=True),
-    _texts("vault path other", primary_key=True),
-    _numbers("turns"),
-    sqlite_with_rowid=False,
-)
-
-# The model is empty if unknown; tokens are as providers reported them.
-spending_totals = _table(
-    "spending_totals",
-    _of("conversation", "conversations", primary_key=True),
-    _texts("day model purpose", primary_key=True),
-    _numbers("requests"),
-    _columns(Float, "cost"),
-    _numbers("unpriced"),
-    _columns(Float, "open"),
-    _columns(BigInteger, "input output cache_read"),
-    _texts("first last"),
-    sqlite_with_rowid=False,
-)
-
-# `summed_conversations` last: its rows declare the others valid.
-SUMS = (source_totals, source_days, document_totals, document_pairs, spending_totals, summed_conversations)
-
 meters = _table("meters", _number(), _texts("key", unique=True))
 
-# `tokens` is negative for an estimate (-1 - tokens), and includes a checksum for an exact count: one number is enough.
+# `tokens` is negative for an estimate (-1 - tokens).
 counts = _table(
     "counts",
     _of("meter", "meters", primary_key=True),

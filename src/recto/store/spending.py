@@ -4,46 +4,34 @@ A call in a conversation is a row of `requests`. A call outside (passed through 
 row of `charges` instead: key, model, bound and cost, and no words. So each call counts once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
-from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, insert, literal, select, update
 
 from recto import wire
 from recto.chat.message import Usage, now, stored_time
 from recto.store.database import Database
-from recto.store.dialect import in_list
-from recto.store.prepared_statement import Statement
-from recto.store.rows import AnyRow, read_details
-from recto.store.schema import charges, client_conversations, conversations, messages, requests, spending_totals
-from recto.store.usage_totals import MINUTE, Progress, UsageTotals, local_day
+from recto.store.rows import read_details
+from recto.store.schema import charges, client_conversations, conversations, messages, requests
 
 SpentBy = Literal["total", "day", "model", "conversation", "purpose"]
 UNKNOWN_MODEL = "unknown"
 NO_CONVERSATION = "no conversation"
 """The name, in sums by conversation, for calls outside."""
 TOKENS = ("input", "output", "cache_read")
-_SUMMED = ("requests", "cost", "unpriced", "open", *TOKENS)
+# The length of a stored time up to its minute; days are those of the user's clock, which no database knows.
+MINUTE = 16
 
 
-class _Sums(Struct, frozen=True):
+class Spent(Struct, frozen=True):
     name: str = ""
     """The shared day (2026-01-31, by the user's clock), model, conversation (its id) or purpose."""
     requests: int = 0
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        raise NotImplementedError
-
-    def to_json(self) -> dict[str, Any]:
-        return {name: round(value, 9) if isinstance(value, float) else value for name, value in asdict(self).items()}
-
-
-class Spent(_Sums, frozen=True):
     cost_usd: float = 0.0
     """For the requests with a known price."""
     unpriced: int = 0
@@ -51,104 +39,57 @@ class Spent(_Sums, frozen=True):
     open_usd: float = 0.0
     """The most that unfinished requests can cost, including those whose process died."""
 
-    @property
-    def order(self) -> tuple[Any, ...]:
-        return -self.cost_usd, -self.requests, self.name
+    def to_json(self) -> dict[str, Any]:
+        return {name: round(value, 9) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
-class TokenUse(_Sums, frozen=True):
+class TokenUse(Spent, frozen=True):
     input: int = 0
     """Including those read from a cache."""
     output: int = 0
     cache_read: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        return -self.input - self.output, self.name
 
 
-Kind = TypeVar("Kind", bound=_Sums)
-Group = tuple[str, Mapping[Any, Any]]
-"""A name, and sums of the columns of `spending_totals`."""
-Read = Callable[[Connection], list[Group]]
-
-
-def _cost_sums(table: Table) -> tuple[ColumnElement[Any], ...]:
-    cost, bound = table.c.cost, table.c.cost_bound
-    return (
-        func.count(table.c.n).label("requests"),
-        func.sum(cost).label("cost"),
-        func.sum(case((cost.is_(None) & bound.is_(None), 1), else_=0)).label("unpriced"),
-        func.sum(case((cost.is_(None), bound), else_=0.0)).label("open"),
-    )
-
-
-_COSTS = _cost_sums(requests)
-_CHARGED = (*_cost_sums(charges), *(func.sum(charges.c[name]).label(name) for name in TOKENS))
-# A request with several replies has the usage of its first one.
+Kind = TypeVar("Kind", bound=Spent)
 _REPLY_DETAILS = select(messages.c.details).where(messages.c.request == requests.c.n).order_by(messages.c.n).limit(1)
-_CALLS = select(
-    requests.c.conversation,
-    *(requests.c[name] for name in ("created", "model", "purpose", "cost", "cost_bound", "outcome")),
-    _REPLY_DETAILS.scalar_subquery().label("details"),
-)
-_CALLS_IN_HOMES = Statement(_CALLS.where(in_list(requests.c.conversation, "homes")))
 
 
 class Spending:
-    def __init__(self, database: Database, totals: UsageTotals) -> None:
-        self._database, self._totals = database, totals
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def total(self, conversation: str | None = None, since: str | None = None) -> Spent:
         """For a conversation (by its id), all requests since a stored time, or both."""
-        with self._database.read() as connection:
-            groups = [*_request_costs(connection, "total", conversation, since)]
-            return _summed(Spent, [*groups, *_charged(connection, "total", conversation, since)])[0]
+        return self.by("total", conversation, since)[0]
 
     def of_messages(self, ids: Sequence[str]) -> Spent:
         """For the requests that answered these messages, and the summaries made for them."""
         numbers = select(messages.c.n).where(messages.c.id.in_(ids))
-        query = select(*_COSTS).where(requests.c.message.in_(numbers), requests.c.message.is_not(None))
-        return _summed(Spent, [("", self._database.first(query)._mapping)])[0]
+        query = select(literal(""), *_cost_sums(requests))
+        query = query.where(requests.c.message.in_(numbers), requests.c.message.is_not(None))
+        return _summed(Spent, "total", self._database.rows(query))[0]
 
-    def by(
-        self,
-        group: SpentBy,
-        conversation: str | None = None,
-        since: str | None = None,
-        progress: Progress | None = None,
-    ) -> list[Spent]:
+    def by(self, group: SpentBy, conversation: str | None = None, since: str | None = None) -> list[Spent]:
         """Days in order; other groups by cost, highest first. `total` is one sum. By conversation, calls outside have a
-        sum of their own."""
-        return self._by(Spent, _request_costs, group, conversation, since, progress)
-
-    def tokens(
-        self,
-        group: SpentBy,
-        conversation: str | None = None,
-        since: str | None = None,
-        progress: Progress | None = None,
-    ) -> list[TokenUse]:
-        """Days in order; other groups by tokens, most first. `total` is one sum."""
-        return self._by(TokenUse, _request_tokens, group, conversation, since, progress)
-
-    def _by(
-        self,
-        kind: type[Kind],
-        anew: Callable[..., list[Group]],
-        by: SpentBy,
-        conversation: str | None,
-        since: str | None,
-        progress: Progress | None,
-    ) -> list[Kind]:
-        asked: Read = partial(anew, by=by, conversation=conversation, since=since)
-        kept: Read | None = partial(_kept, by=by) if conversation is None and since is None else None
-        groups = self._totals.read(kept, asked, progress, has_days=by == "day")
+        sum of their own. Summed by the database, since every turn with a limit asks."""
         with self._database.read() as connection:
-            found = _summed(kind, [*groups, *_charged(connection, by, conversation, since)])
-        return sorted(found, key=lambda each: (each.name,) if by == "day" else each.order)
+            rows = [
+                row
+                for table in _tables(conversation)
+                for row in connection.execute(_query(table, group, _cost_sums(table), conversation, since))
+            ]
+        found = _summed(Spent, group, rows)
+        return found if group == "day" else sorted(found, key=lambda each: (-each.cost_usd, -each.requests, each.name))
+
+    def tokens(self, group: SpentBy, conversation: str | None = None, since: str | None = None) -> list[TokenUse]:
+        """Days in order; other groups by tokens, most first. `total` is one sum."""
+        with self._database.read() as connection:
+            rows = [*_calls(connection, group, conversation, since)]
+            if conversation is None:
+                sums = (*_cost_sums(charges), *(func.sum(charges.c[name]) for name in TOKENS))
+                rows += connection.execute(_query(charges, group, sums, None, since))
+        found = _summed(TokenUse, group, rows)
+        return found if group == "day" else sorted(found, key=lambda each: (-each.input - each.output, each.name))
 
 
 class Charges:
@@ -189,120 +130,78 @@ def today() -> str:
     return stored_time(date.today().isoformat())
 
 
+def local_day(stored: str) -> str:
+    """The day of a stored time on the user's clock."""
+    try:
+        return datetime.fromisoformat(f"{stored[:MINUTE]}Z").astimezone().strftime("%Y-%m-%d")
+    except (ValueError, OverflowError):  # a damaged row must not hide the others
+        return stored[:10]
+
+
 # -- from calls to sums
 
 
-def _request_costs(connection: Connection, by: SpentBy, conversation: str | None, since: str | None) -> list[Group]:
-    """Summed by the database, since every turn with a limit asks."""
-    query = _within(select(*_COSTS), conversation)
-    if by == "conversation":
-        query = query.join(conversations, conversations.c.n == requests.c.conversation)
-    name = {"model": requests.c.model, "conversation": conversations.c.id, "purpose": requests.c.purpose}.get(by)
-    return list(_grouped(connection, query, requests, by, name, since))
+def _cost_sums(table: Table) -> tuple[ColumnElement[Any], ...]:
+    """The columns of `Spent` after its name."""
+    cost, bound = table.c.cost, table.c.cost_bound
+    return (
+        func.count(table.c.n),
+        func.sum(cost),
+        func.sum(case((cost.is_(None) & bound.is_(None), 1), else_=0)),
+        func.sum(case((cost.is_(None), bound), else_=0.0)),
+    )
 
 
-def _request_tokens(connection: Connection, by: SpentBy, conversation: str | None, since: str | None) -> list[Group]:
-    ids = {row.n: row.id for row in connection.execute(select(conversations.c.n, conversations.c.id))}
-    rows = _sum_calls(connection.execute(_since(_within(_CALLS, conversation), requests, since)))
-    named = [{**row, "total": "", "conversation": ids[row["conversation"]]} for row in rows]
-    nothing = [("", dict.fromkeys(_SUMMED, 0))] if by == "total" else []
-    return [*nothing, *((row[by] or (UNKNOWN_MODEL if by == "model" else ""), row) for row in named)]
+def _tables(conversation: str | None) -> tuple[Table, ...]:
+    return (requests, charges) if conversation is None else (requests,)
 
 
-def _kept(connection: Connection, by: SpentBy) -> list[Group]:
-    query = select(*(func.sum(spending_totals.c[name]).label(name) for name in _SUMMED))
-    if by == "conversation":
-        query = query.join(conversations, conversations.c.n == spending_totals.c.conversation)
-    name = None if by == "total" else conversations.c.id if by == "conversation" else spending_totals.c[by]
-    return list(_grouped(connection, query, spending_totals, "", name))
-
-
-def _charged(connection: Connection, by: SpentBy, conversation: str | None, since: str | None) -> list[Group]:
+def _query(
+    table: Table, by: SpentBy, columns: Sequence[Any], conversation: str | None, since: str | None, *, sums: bool = True
+) -> Select[Any]:
+    """These columns of calls, after the name of their group."""
+    names: dict[str, ColumnElement[Any]] = {
+        "total": literal(""),
+        "day": func.substr(table.c.created, 1, MINUTE),
+        "conversation": conversations.c.id if table is requests else literal(NO_CONVERSATION),
+        "model": table.c.model,
+        "purpose": table.c.purpose,
+    }
+    query = select(names[by].label("name"), *columns)
+    if table is requests and by == "conversation":
+        query = query.join_from(requests, conversations, conversations.c.n == requests.c.conversation)
     if conversation is not None:
-        return []
-    name = charges.c[by] if by in ("model", "purpose") else None
-    groups = _grouped(connection, select(*_CHARGED), charges, by, name, since)
-    return [(NO_CONVERSATION if by == "conversation" else name, row) for name, row in groups if row["requests"]]
+        home = select(conversations.c.n).where(conversations.c.id == conversation).scalar_subquery()
+        query = query.where(requests.c.conversation == home)
+    query = query if since is None else query.where(table.c.created >= since)
+    return query.group_by("name") if sums and by != "total" else query
 
 
-def _grouped(
-    connection: Connection,
-    query: Select[Any],
-    table: Table,
-    by: str,
-    name: ColumnElement[Any] | None,
-    since: str | None = None,
-) -> Iterator[Group]:
-    if by == "day":
-        # day by day: no database knows the days of the user's clock
-        first = query.with_only_columns(func.min(table.c.created))
-        while begun := connection.execute(_since(first, table, since)).scalar():
-            day = datetime.fromisoformat(begun).astimezone().date()
-            since = stored_time((day + timedelta(days=1)).isoformat())
-            of_day = _since(query, table, begun).where(table.c.created < since)
-            yield day.isoformat(), connection.execute(of_day).mappings().one()
-    elif name is None:
-        yield "", connection.execute(_since(query, table, since)).mappings().one()
-    else:
-        grouped = query.add_columns(name.label("name")).group_by(name)
-        for row in connection.execute(_since(grouped, table, since)).mappings():
-            yield row["name"] or UNKNOWN_MODEL, row
+def _calls(
+    connection: Connection, by: SpentBy, conversation: str | None, since: str | None
+) -> Iterator[tuple[Any, ...]]:
+    """The values of a `TokenUse` for every request, as reported with its reply, or with a request that has none."""
+    stored = (requests.c.cost, requests.c.cost_bound, requests.c.outcome, _REPLY_DETAILS.scalar_subquery())
+    for name, cost, bound, outcome, details in connection.execute(
+        _query(requests, by, stored, conversation, since, sums=False)
+    ):
+        used = wire.loads(outcome).get("usage")
+        if used is None and details and (usage := read_details(details).get("usage")):
+            used = asdict(usage)
+        open_usd = bound if cost is None else 0.0
+        tokens = ((used or {}).get(each) for each in TOKENS)
+        yield name, 1, cost, int(cost is None and bound is None), open_usd, *tokens
 
 
-def _since(query: Select[Any], table: Table, since: str | None) -> Select[Any]:
-    return query if since is None else query.where(table.c.created >= since)
-
-
-def _within(query: Select[Any], conversation: str | None) -> Select[Any]:
-    if conversation is None:
-        return query
-    home = select(conversations.c.n).where(conversations.c.id == conversation).scalar_subquery()
-    return query.where(requests.c.conversation == home)
-
-
-def _summed(kind: type[Kind], groups: Iterable[Group]) -> list[Kind]:
-    sums: dict[str, Kind] = {}
-    for name, row in groups:
-        before = sums.get(name) or kind(name)
-        more = {field: row[field.removesuffix("_usd")] or 0 for field in kind.__struct_fields__[1:]}
-        # a sum of sums is a decimal in PostgreSQL
-        added = {field: (known := getattr(before, field)) + type(known)(value) for field, value in more.items()}
-        sums[name] = replace(before, **added)
-    return list(sums.values())
-
-
-def sum_spending(connection: Connection, homes: Sequence[int]) -> list[dict[str, Any]]:
-    return _sum_calls(_CALLS_IN_HOMES(connection, homes=homes))
-
-
-def _sum_calls(rows: Iterable[AnyRow]) -> list[dict[str, Any]]:
-    groups: dict[tuple[int, str, str, str], list[AnyRow]] = {}
-    day = cache(local_day)
+def _summed(kind: type[Kind], by: SpentBy, rows: Sequence[Sequence[Any]]) -> list[Kind]:
+    """The values of each group added up. A sum may be missing, or a decimal in PostgreSQL."""
+    sums: dict[str, Kind] = {"": kind()} if by == "total" else {}
+    fields, day = kind.__struct_fields__[1:], cache(local_day)
     for row in rows:
-        key = (row.conversation, day(row.created[:MINUTE]), row.model or "", row.purpose)
-        groups.setdefault(key, []).append(row)
-    return [
-        {
-            **dict(zip(("conversation", "day", "model", "purpose"), key, strict=True)),
-            **_sum_usage(group),
-            "requests": len(group),
-            "cost": sum(row.cost or 0.0 for row in group),
-            "unpriced": sum(row.cost is None and row.cost_bound is None for row in group),
-            "open": sum(row.cost_bound or 0.0 for row in group if row.cost is None),
-            "first": min(row.created for row in group),
-            "last": max(row.created for row in group),
-        }
-        for key, group in groups.items()
-    ]
-
-
-def _sum_usage(rows: Sequence[AnyRow]) -> dict[str, int]:
-    """As reported with the replies, or with requests that have none."""
-    sums = dict.fromkeys(TOKENS, 0)
-    for row in rows:
-        found = wire.loads(row.outcome).get("usage")
-        if found is None and row.details and (usage := read_details(row.details).get("usage")):
-            found = asdict(usage)
-        for name in TOKENS:
-            sums[name] += int((found or {}).get(name) or 0)
-    return sums
+        if row[1]:
+            name = day(row[0]) if by == "day" else row[0] or (UNKNOWN_MODEL if by == "model" else "")
+            known = sums.get(name) or kind(name)
+            before = ((field, getattr(known, field)) for field in fields)
+            more = {field: old + type(old)(new or 0) for (field, old), new in zip(before, row[1:], strict=True)}
+            sums[name] = replace(known, **more)
+    return [sums[name] for name in sorted(sums)] if by == "day" else list(sums.values())

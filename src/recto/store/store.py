@@ -13,16 +13,14 @@ from recto.store.changes import StoreChanges
 from recto.store.clients import AccessKeys, ClientMessages
 from recto.store.conversation_copy import ConversationCopies
 from recto.store.database import BUSY_TIMEOUT_S, Database
-from recto.store.document_uses import DocumentUses, month_sums, pair_sums
+from recto.store.document_uses import DocumentUses
 from recto.store.facts import Facts
 from recto.store.records import Records
 from recto.store.replies import AwaitedReplies
-from recto.store.schema import SUMS
-from recto.store.source_uses import SourceUses, day_sums, reply_sums, source_sums
-from recto.store.spending import Charges, Spending, sum_spending
+from recto.store.source_uses import SourceUses
+from recto.store.spending import Charges, Spending
 from recto.store.trash import Retention, Trash
 from recto.store.tree import Tree
-from recto.store.usage_totals import UsageTotals
 from recto.store.waiting import WaitingMessages
 
 
@@ -31,17 +29,15 @@ class Store(StoreThread):
         """`location` is the path of a SQLite file or the URL of a database."""
         self.database = Database(location, busy_timeout_s=busy_timeout_s)
         super().__init__(self.database.lanes)
-        sums = (source_sums, day_sums, month_sums, pair_sums, sum_spending, reply_sums)
-        totals = UsageTotals(self.database, dict(zip(SUMS, sums, strict=True)))
         self.tree = Tree(self.database)
         self.changes = StoreChanges(self.database, self.tree)
         self.records = Records(self.database)
         self.token_counts = TokenCounts(self.database)
         self.usage_reports = UsageReports(self.database)
-        self.document_uses = DocumentUses(self.database, totals)
+        self.document_uses = DocumentUses(self.database)
         self.blobs = Blobs(self.database)
-        self.spending = Spending(self.database, totals)
-        self.source_uses = SourceUses(self.database, totals)
+        self.spending = Spending(self.database)
+        self.source_uses = SourceUses(self.database)
         self.facts = Facts(self.database)
         self.waiting = WaitingMessages(self.database)
         self.access_keys = AccessKeys(self.database)

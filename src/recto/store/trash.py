@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from msgspec import Struct, field
-from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, exists, func, or_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, and_, delete, exists, func, or_, select, update
 
 from recto.chat.conversation import Conversation
 from recto.chat.message import stored_time
-from recto.errors import Invalid, NotFound
-from recto.store.backup import automatic_backups, delete_automatic_backups, other_copies
+from recto.errors import Invalid
+from recto.store.backup import copies_of
 from recto.store.database import Database
 from recto.store.dialect import overwrite_deleted, raw_bytes
 from recto.store.marker import NewestMessage
@@ -26,14 +26,11 @@ from recto.store.packing import numbers_quoted, pack, unpack
 from recto.store.rebuild import Rebuilder, dictionary_reader, hashes_in, named_by
 from recto.store.rows import CONVERSATION, conversation_of
 from recto.store.schema import (
-    SUMS,
-    access_keys,
     awaited_replies,
     client_conversations,
     client_messages,
     conversations,
     deltas,
-    facts,
     kept,
     messages,
     open_replies,
@@ -215,7 +212,7 @@ def _delete_conversation(connection: Connection, number: int) -> None:
     connection.execute(update(messages).where(messages.c.conversation == number).values(request=None))
     rows: tuple[tuple[Column[Any], Any], ...] = (
         (usage_reports.c.conversation, id),
-        *((table.c.conversation, [number]) for table in (*SUMS, client_conversations)),
+        *((table.c.conversation, [number]) for table in (client_conversations,)),
         (source_uses.c.request, sent),
         (requests.c.conversation, [number]),
         *((table.c.message, said) for table in (uses, deltas, client_messages, open_replies, awaited_replies)),
@@ -257,95 +254,29 @@ def time_before(age: str) -> str:
     return stored_time((datetime.now(UTC) - ago).isoformat())
 
 
-class RetentionScope(Struct, frozen=True):
-    before: str
-    """Conversations not used since then."""
-    conversation: str | None = None
-    """Only this one, by its id."""
-    owner: str | None = None
-    """Only those of this key of the endpoint."""
-
-
-class Removal(Struct, frozen=True):
-    conversations: tuple[Conversation, ...]
-    messages: int
-    requests: int
-    facts: int
-    """Facts that were learned from them: they stay."""
-    used_since: int
-    """Conversations in scope that began before its time and were used since: they stay."""
-
-
-class PruneOptions(TypedDict, total=False):
-    conversation: str | int | None
-    key: str | None
-    """Only those of this key of the endpoint."""
-    backups: bool
-    dry_run: bool
-
-
 class PruneReport(Struct, frozen=True):
-    found: Removal
+    conversations: tuple[Conversation, ...]
+    """Those not used for that long."""
+    messages: int
     removed: int
     """The number removed; fewer if one was used meanwhile."""
-    deleted_backups: tuple[Path, ...]
     copies: tuple[Path, ...]
-    """Copies beside the store that stay, and may still hold removed conversations."""
+    """Backups and replaced stores, which stay and may still hold them."""
 
 
 class Retention:
     def __init__(self, database: Database, trash: Trash) -> None:
         self._database, self._trash = database, trash
 
-    def preview(self, scope: RetentionScope) -> Removal:
-        wanted = _goes(scope)
-        going, ids = (select(column).where(wanted) for column in (conversations.c.n, conversations.c.id))
-        stays = and_(_within(scope), conversations.c.created < scope.before, ~wanted)
+    def prune(self, before: str, tell: Tell | None = None, *, dry_run: bool = False) -> PruneReport:
+        """Removes the conversations not used since a stored time."""
+        # a waiting message is not in the conversation yet, and counts as use
+        is_awaited = exists().where(waiting.c.conversation == conversations.c.n, waiting.c.created >= before)
+        wanted = and_(conversations.c.updated < before, ~is_awaited)
+        goes = messages.c.conversation.in_(select(conversations.c.n).where(wanted))
         with self._database.read() as connection:
-
-            def count(table: Table, *conditions: ColumnElement[bool]) -> int:
-                return int(connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())
-
-            if scope.owner is not None and not (
-                count(access_keys, access_keys.c.name == scope.owner)
-                or count(client_conversations, client_conversations.c.owner == scope.owner)
-            ):
-                raise NotFound(
-                    f"there is no key {scope.owner}; `recto serve keys list` lists all of them", name=scope.owner
-                )
-            found = connection.execute(CONVERSATION.where(wanted).order_by(conversations.c.updated)).all()
-            return Removal(
-                tuple(map(conversation_of, found)),
-                count(messages, messages.c.conversation.in_(going)),
-                count(requests, requests.c.conversation.in_(going)),
-                count(facts, facts.c.conversation.in_(ids), facts.c.forgotten.is_(None)),
-                count(conversations, stays),
-            )
-
-    def prune(
-        self, scope: RetentionScope, tell: Tell | None = None, *, backups: bool = False, dry_run: bool = False
-    ) -> PruneReport:
-        found, file = self.preview(scope), self._database.file
-        removed = 0 if dry_run else self._trash.remove(_goes(scope), tell)
-        daily = automatic_backups(file) if file else []
-        deleted = daily if backups else []
-        if file and backups and not dry_run:
-            deleted = delete_automatic_backups(file)
-        copies = [*(each for each in daily if each not in deleted), *(other_copies(file) if file else ())]
-        return PruneReport(found, removed, tuple(deleted), tuple(copies))
-
-
-def _goes(scope: RetentionScope) -> ColumnElement[bool]:
-    # a waiting message is not in the conversation yet, and counts as use
-    is_awaited = exists().where(waiting.c.conversation == conversations.c.n, waiting.c.created >= scope.before)
-    return and_(_within(scope), conversations.c.updated < scope.before, ~is_awaited)
-
-
-def _within(scope: RetentionScope) -> ColumnElement[bool]:
-    parts: list[ColumnElement[bool]] = [conversations.c.n > 0]
-    if scope.conversation is not None:
-        parts.append(conversations.c.id == scope.conversation)
-    if scope.owner is not None:
-        owned = client_conversations.c.conversation == conversations.c.n
-        parts.append(exists().where(owned, client_conversations.c.owner == scope.owner))
-    return and_(*parts)
+            rows = connection.execute(CONVERSATION.where(wanted).order_by(conversations.c.updated)).all()
+            number = connection.execute(select(func.count()).select_from(messages).where(goes)).scalar_one()
+        removed = 0 if dry_run else self._trash.remove(wanted, tell)
+        file = self._database.file
+        return PruneReport(tuple(map(conversation_of, rows)), number, removed, tuple(copies_of(file)) if file else ())

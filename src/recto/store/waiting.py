@@ -14,7 +14,9 @@ from recto.store.rows import BRING_BACK, AnyRow, conversation_row
 from recto.store.schema import conversations, waiting
 
 
-class WaitingMessage(Struct, frozen=True):
+class WaitingMessage(Struct, frozen=True, tag_field="type", tag="waiting", forbid_unknown_fields=True):
+    """Also a line of an export."""
+
     id: str
     blocks: tuple[Block, ...]
     created: str

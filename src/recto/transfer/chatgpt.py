@@ -144,8 +144,4 @@ def _thoughts(given: Json) -> list[Block]:
 def _arguments(text: str) -> str:
     """Tool arguments are an object; anything else becomes its only field."""
     code = text.removeprefix("```").removesuffix("```").partition("\n")[2].strip("\n") if text[:3] == "```" else text
-    try:
-        is_object = isinstance(json.loads(code), dict)
-    except (ValueError, RecursionError):
-        is_object = False
-    return code if is_object else as_json({"input": code})
+    return code if code.lstrip()[:1] == "{" else as_json({"input": code})

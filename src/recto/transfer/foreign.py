@@ -123,8 +123,6 @@ class ForeignConversation(Struct):
             case "text" | "input_text" | "output_text" | "summary_text":
                 # LibreChat: {"value": "…", "annotations": […]}
                 return [Text(text_of(text) or text_of(object_of(text).get("value")))]
-            case "refusal":
-                return [Text(text_of(part.get("refusal")))]
             case "thinking" | "think" | "reasoning":
                 thought = text_of(part.get("thinking") or part.get("think") or part.get("reasoning") or text)
                 return [Thinking(thought)] if thought else []
@@ -149,8 +147,6 @@ class ForeignConversation(Struct):
                 return [self._file(name, *_data_of(text_of(given.get("file_data"))))]
             case "document":
                 return [self._document(text_of(part.get("title")) or "document", object_of(part.get("source")))]
-            case "input_audio":
-                return [self.missing("a sound")]
         if kind in _SILENT:
             return []
         return [Text(text) if isinstance(text, str) else self.missing(f"a part of type {kind or 'unknown'}")]

@@ -1,8 +1,8 @@
 """The import formats: opens a file, detects its format from its content, and selects the reader.
 
-JSON files of any size are read item by item: the elements of a list, or consecutive objects. The ends of items are
-found by brackets, and each item is decoded when needed, so a file of hundreds of megabytes takes little more memory
-than its largest item. The JSON files in a ZIP file are unpacked into a temporary folder, within limits.
+JSON files of any size are read item by item: the elements of a list, or consecutive objects, so a file of hundreds of
+megabytes takes little more memory than its largest item. The JSON files in a ZIP file are unpacked into a temporary
+folder, within limits.
 """
 
 import json
@@ -23,11 +23,11 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msgspec import Struct
 
-from recto.base.text import REPLACEMENT, clean
+from recto.base.text import clean
 from recto.chat.message import stored_time
 from recto.errors import Invalid, NotFound
 from recto.transfer.chatgpt import is_chatgpt, read_chatgpt
-from recto.transfer.foreign import FindMedia, ForeignConversation, ForeignTree
+from recto.transfer.foreign import FindMedia, ForeignConversation, ForeignTree, object_of, text_of
 from recto.transfer.llm_logs import MAGIC as SQLITE_MAGIC
 from recto.transfer.llm_logs import LlmLogs
 from recto.transfer.message_lists import (
@@ -114,21 +114,14 @@ def _sniffed(files: list["JsonFile"]) -> ImportFormat:
 
 # -- JSON
 
-MAX_ITEM_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _SPACE = re.compile(rb"[\s,]*+")
-_PLAIN = rb'[^"\[\]{}]++|"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
-_SHALLOW = rb"[\[{](?>(?:" + _PLAIN + rb")*)[\]}]"
-_NESTED = rb"[\[{](?>(?:" + _PLAIN + rb"|" + _SHALLOW + rb")*)[\]}]"
-# Up to the next bracket outside strings. Small lists and objects are skipped as a whole.
-_BRACKET = re.compile(rb"(?>(?:" + _PLAIN + rb"|" + _NESTED + rb")*)([\[\]{}])", re.DOTALL)
-# The title of a conversation, in exports that have one.
-_TITLE = re.compile(
-    rb'\{\s*(?:"(?:uuid|id|conversation_id|conversationId)"\s*:\s*"[^"]*"\s*,\s*)*"(?:title|name)"\s*:\s*"([^"\\]+)"'
-)
-LOOKED_AT, LONGEST_TITLE = 2_000, 60
-# Characters shown where JSON was expected, and on each side of a mistake.
-SHOWN, AROUND = 40, 20
+_decoder = json.JSONDecoder(strict=False)
+# The bytes that are tried first for an item, then four times as many.
+FIRST_TRY = 1 << 16
+LONGEST_TITLE = 60
+# Characters shown on each side of a mistake.
+AROUND = 20
 
 
 class JsonItem(Struct, frozen=True):
@@ -167,55 +160,50 @@ class JsonFile:
             for number in range(1, self.size + 1):
                 if data[start : start + 1] in (b"", b"]"):
                     break
-                place = _place(data[start : start + LOOKED_AT], number) if is_list else ""
-                end = self._end(data, start, place)
-                yield JsonItem(self._decoded(data, start, end, place), f"{self.name}, {place or 'item 1'}", end)
+                value, end = self._decoded(data, start, f"item {number:,}" if is_list else "")
+                yield JsonItem(value, f"{self.name}, {_place(value, number) if is_list else 'item 1'}", end)
                 start = _skip_space(data, end)
             if is_list and data[start : start + 1] != b"]":
                 raise self._error(data, self.size, "the list does not end, so the file was cut off")
             if _skip_space(data, start + is_list) < self.size:
                 raise self._error(data, start, "unexpected text after the end")
 
-    def _end(self, data: mmap.mmap, start: int, place: str) -> int:
-        if data[start : start + 1] not in (b"{", b"["):
-            begins = " ".join(data[start : start + SHOWN].decode("utf-8", "replace").split())
-            there = f"“{begins}”" if begins.isprintable() and REPLACEMENT not in begins else "binary data"
-            raise self._error(data, start, f"there should be JSON, and there is {there}", place)
-        depth, at = 1, start + 1
-        while (found := _BRACKET.match(data, at)) is not None:
-            depth += 1 if found[1] in b"[{" else -1
-            at = found.end()
-            if depth == 0:
-                return at
-            if at - start > MAX_ITEM_BYTES:
-                raise self._error(data, start, f"it is longer than {MAX_ITEM_BYTES:,} bytes", place)
-        raise self._error(data, start, "it does not end, so the file was cut off", place)
-
-    def _decoded(self, data: mmap.mmap, start: int, end: int, place: str) -> Any:
-        text = data[start:end].decode("utf-8", "surrogateescape")
-        try:
-            return json.loads(text, strict=False)
-        except RecursionError:
-            raise self._error(data, start, "it is nested too deeply", place) from None
-        except json.JSONDecodeError as why:
-            at = start + len(text[: why.pos].encode("utf-8", "surrogateescape"))
-            near = " ".join(text[max(0, why.pos - AROUND) : why.pos + AROUND].split())
-            problem = why.msg[:1].lower() + why.msg[1:]
-            raise self._error(data, at, f"it is not valid JSON ({problem}) near “{near}”", place) from why
-        except ValueError as why:  # a number of more than 4,300 digits
-            raise self._error(data, start, str(why), place) from why
+    def _decoded(self, data: mmap.mmap, start: int, place: str) -> tuple[Any, int]:
+        """The value that begins here, and its end."""
+        size = FIRST_TRY
+        while True:
+            text = data[start : start + size].decode("utf-8", "surrogateescape")
+            try:
+                value, end = _decoder.raw_decode(text)
+                return value, start + len(text[:end].encode("utf-8", "surrogateescape"))
+            except RecursionError:
+                raise self._error(data, start, "it is nested too deeply", place) from None
+            except json.JSONDecodeError as why:
+                if start + size < self.size:
+                    size *= 4
+                    continue
+                if why.pos >= len(text.rstrip()) or why.msg.startswith("Unterminated"):
+                    raise self._error(data, start, "it does not end, so the file was cut off", place) from why
+                at = start + len(text[: why.pos].encode("utf-8", "surrogateescape"))
+                near = " ".join(text[max(0, why.pos - AROUND) : why.pos + AROUND].split())
+                problem = why.msg[:1].lower() + why.msg[1:]
+                raise self._error(data, at, f"it is not valid JSON ({problem}) near “{near}”", place) from why
+            except ValueError as why:  # a number of more than 4,300 digits
+                raise self._error(data, start, str(why), place) from why
 
     def _error(self, data: mmap.mmap, at: int, why: str, place: str = "") -> Invalid:
-        line = 1 + data[:at].count(b"\n") if at < MAX_ITEM_BYTES else 0
+        line = 1 + data[:at].count(b"\n")
         where = ", ".join(filter(None, (self.name, f"line {line:,}" if line > 1 else "", place)))
         return Invalid(clean(f"{where}: {why}; nothing was imported")[0], path=str(self._path))
 
 
-def _place(head: bytes, number: int) -> str:
+def _place(value: Any, number: int) -> str:
     """The label of an item: a conversation's title, in exports that have one."""
-    if title := _TITLE.search(head):
-        return f"conversation {number:,} (“{title[1].decode('utf-8', 'replace')[:LONGEST_TITLE]}”)"
-    return f"message {number:,}" if head[1:].lstrip().startswith(b'"role"') else f"item {number:,}"
+    if is_message(value):
+        return f"message {number:,}"
+    about = object_of(value)
+    title = text_of(about.get("title")) or text_of(about.get("name"))
+    return f"conversation {number:,} (“{title[:LONGEST_TITLE]}”)" if title else f"item {number:,}"
 
 
 def _skip_space(data: mmap.mmap, start: int) -> int:

@@ -2,19 +2,13 @@
 few per transaction."""
 
 import hashlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import closing
-from typing import Any
 
-from msgspec.structs import replace
-
-from recto import wire
-from recto.base.ids import derived_id, new_id
-from recto.chat.blocks import Block, Compaction
 from recto.chat.conversation import Conversation
 from recto.chat.message import Message
 from recto.errors import Invalid
-from recto.store.conversation_copy import ConversationCopies, StoredBytes, StoredItem, StoredRequest
+from recto.store.conversation_copy import ConversationCopies, StoredBytes, StoredItem
 from recto.transfer.recto_json import conversation_lines
 from recto.transfer.report import (
     ConversationSource,
@@ -27,13 +21,11 @@ from recto.transfer.report import (
 
 # Messages per transaction; a single conversation may exceed it.
 TOGETHER = 1_000
-# The part of an id that encodes its time.
-_TIME_DIGITS = 10
 
 
 class Importer:
-    def __init__(self, copies: ConversationCopies, *, as_new: bool = False, tell: Tell | None = None) -> None:
-        self._copies, self._as_new, self._tell = copies, as_new, tell
+    def __init__(self, copies: ConversationCopies, tell: Tell | None = None) -> None:
+        self._copies, self._tell = copies, tell
 
     def run(self, source: ConversationSource) -> ImportReport:
         """Store everything or, if anything in the file is wrong, nothing."""
@@ -66,18 +58,13 @@ class Importer:
             if stored is None:
                 return "added" if any(isinstance(item, Message) for item in items) else "empty"
             return "extended" if self._missing(stored.id, items) else "unchanged"
-        if stored is None:
-            taken = self._copies.taken([item.id for item in items if not isinstance(item, StoredBytes)])
-            if taken is None:
-                return "added"
-            why = f"{taken} is in the store, in another conversation"
-        else:
-            if content_hash(found.conversation, items) == content_hash(stored, self._copies.read(stored.id)):
-                return "unchanged"
-            why = f"conversation #{stored.number} in the store has the same id and other content"
-        if self._as_new:
-            return "kept apart"
-        raise Invalid(f"{found.place}: {why}; --as-new keeps both. Nothing was imported", id=found.conversation.id)
+        if stored is not None:
+            given, here = content_hash(found.conversation, items), content_hash(stored, self._copies.read(stored.id))
+            return "unchanged" if given == here else "different"
+        if taken := self._copies.taken([item.id for item in items if not isinstance(item, StoredBytes)]):
+            why = f"{taken} is in the store, in another conversation; nothing was imported"
+            raise Invalid(f"{found.place}: {why}", id=found.conversation.id)
+        return "added"
 
     def _missing(self, home: str, items: Iterable[StoredItem]) -> list[StoredItem]:
         """The messages that the store lacks, and the blobs; nothing if it has all messages."""
@@ -90,8 +77,6 @@ class Importer:
 
     def _store(self, found: IncomingConversation, outcome: Outcome) -> ImportedConversation:
         count = 0
-        if outcome == "kept apart":
-            found = with_new_ids(found)
         home, items = found.conversation, found.items
         if not found.is_complete:  # an export may hold a conversation twice
             items = list(items)
@@ -102,7 +87,7 @@ class Importer:
             known = {None, *(item.id for item in items if isinstance(item, Message))}
             head = home.head if here is None or here.head in known else None
             count = self._copies.extend(home.id, self._missing(home.id, items), head, home.updated)
-        elif outcome in ("added", "kept apart"):
+        elif outcome == "added":
             count = self._copies.write(home, items)
         notes = found.notes if count or outcome == "added" else ()
         return ImportedConversation(home.id, home.title, outcome, count, notes)
@@ -113,43 +98,3 @@ def content_hash(conversation: Conversation, items: Iterable[StoredItem]) -> str
     for line in conversation_lines(conversation, items):
         digest.update(line)
     return digest.hexdigest()
-
-
-def with_new_ids(found: IncomingConversation) -> IncomingConversation:
-    """The conversation under new ids, to keep it next to the one with its ids. Its requests keep their bytes."""
-    ids = _NewIds(new_id())
-    after = replace(found.conversation, id=ids.salt, head=ids.of(found.conversation.head))
-    return replace(found, conversation=after, items=ids.items(found.items))
-
-
-class _NewIds:
-    def __init__(self, salt: str) -> None:
-        self.salt = salt
-        self._seen: set[str] = set()
-
-    def of(self, id: str | None) -> str | None:
-        """A deterministic id: nothing has to be remembered for it, and it sorts as the old one did."""
-        return id and id[:_TIME_DIGITS] + derived_id(0, self.salt, id)[_TIME_DIGITS:]
-
-    def items(self, items: Iterable[StoredItem]) -> Iterator[StoredItem]:
-        for item in items:
-            if isinstance(item, StoredBytes):
-                yield item
-                continue
-            self._seen.add(item.id)
-            names = [name for name in ("id", "parent", "request", "message", "base") if hasattr(item, name)]
-            changed: dict[str, Any] = {name: self.of(getattr(item, name)) for name in names}
-            if isinstance(item, Message):
-                changed["blocks"] = tuple(self._block(block) for block in item.blocks)
-            elif isinstance(item, StoredRequest):
-                changed |= {"account": self._renamed(item.account), "outcome": self._renamed(item.outcome)}
-            yield replace(item, **changed)
-
-    def _block(self, block: Block) -> Block:
-        if not isinstance(block, Compaction):  # no other block names messages
-            return block
-        return wire.block_from_json(self._renamed(wire.block_to_json(block)))
-
-    def _renamed(self, value: Any) -> Any:
-        """A JSON value with the new ids of preceding items."""
-        return wire.with_ids(value, lambda known: str(self.of(known)) if known in self._seen else known)

@@ -1,5 +1,5 @@
-"""`logs.db` of the command `llm`, opened read-only. There are three generations of tables: threads of messages with
-parts (from 0.32 on), responses by conversation, and the first table of logs. A file may hold all of them."""
+"""`logs.db` of the command `llm`, opened read-only. There are two generations of tables: threads of messages with
+parts (from 0.32 on), and responses by conversation. A file may hold both."""
 
 import json
 import sqlite3
@@ -46,7 +46,7 @@ class LlmLogs:
     def __init__(self, path: Path, fallback: str) -> None:
         self._path, self._fallback = path, fallback
         with self._opened() as tables:
-            self.size = max(1, sum(tables.count(name) for name in ("turns", "responses", "logs")))
+            self.size = max(1, sum(tables.count(name) for name in ("turns", "responses")))
 
     def conversations(self) -> Generator[IncomingConversation, None, None]:
         done = 0
@@ -76,7 +76,7 @@ class _Tables:
     def __init__(self, db: sqlite3.Connection, name: str) -> None:
         self._db = db
         self._names = {row["name"] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not self._names & {"turns", "responses", "logs", "log"}:
+        if not self._names & {"turns", "responses"}:
             raise Invalid(f"{name} is an SQLite file, but not a log of llm: it has no responses table")
 
     def _rows(self, table: str, query: str, *values: Any) -> list[Row]:
@@ -93,9 +93,6 @@ class _Tables:
             yield self._thread(thread)
         if "responses" in self._names:
             yield from self._responses({thread["id"] for thread in threads})
-        for table in ("logs", "log"):
-            if table in self._names:
-                yield from self._first_logs(table)
 
     def _attachment(self, id: object, found: ForeignConversation) -> Block:
         rows = self._rows("attachments", "SELECT type, path, url, content FROM attachments WHERE id = ?", id)
@@ -214,25 +211,6 @@ class _Tables:
         joined = f"SELECT f.content FROM {name}_fragments r JOIN fragments f ON f.id = r.fragment_id"
         fragments = self._rows(f"{name}_fragments", f'{joined} WHERE r.response_id = ? ORDER BY r."order"', row["id"])
         return "\n".join(filter(None, (*(str(each["content"]) for each in fragments), row[name])))
-
-    # -- the first table of logs: a row knows the row that its chat began with
-
-    def _first_logs(self, table: str) -> Found:
-        columns = {row["name"] for row in self._db.execute(f"PRAGMA table_info([{table}])")}
-        when = next((name for name in ("datetime_utc", "timestamp_utc", "timestamp") if name in columns), "NULL")
-        id, chat = ("id" if "id" in columns else "rowid"), ("chat_id" if "chat_id" in columns else "NULL")
-        query = (
-            f"SELECT {id} AS id, coalesce({chat}, {id}) AS chat, {when} AS datetime_utc, model, system, prompt, "
-            f"response FROM [{table}] ORDER BY chat, {id}"
-        )
-        for chat, group in groupby(self._db.execute(query), lambda row: row["chat"]):
-            rows = [*group]
-            found = ForeignConversation(f"{table}-{chat}", created=time_of(rows[0]["datetime_utc"]))
-            for place, row in enumerate(rows):
-                system = [] if place else [Text(row["system"] or "")]
-                said, reply = [Text(row["prompt"] or "")], [Text(row["response"] or "")]
-                _append_turn(found, row, system=system, user=said, assistant=reply)
-            yield found, len(rows)
 
 
 def _append_turn(found: ForeignConversation, row: Row, **said: Any) -> None:

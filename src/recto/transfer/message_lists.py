@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 
-from recto.chat.blocks import Block, File, Text, ToolCall, ToolResult
+from recto.chat.blocks import Block, File, Text
 from recto.chat.message import Role
 from recto.errors import Invalid
 from recto.transfer.foreign import (
@@ -189,23 +189,13 @@ def _openai_blocks(message: Object, found: ForeignConversation) -> list[Block]:
         blocks.append(Text(refusal))
     for call in list_of(message.get("tool_calls")):
         blocks += found.blocks({"type": "tool_call", "tool_call": call})
-    if isinstance(former := message.get("function_call"), Mapping):
-        name, arguments = str(former.get("name") or "tool"), former.get("arguments")
-        blocks.append(ToolCall(name, name, arguments if isinstance(arguments, str) else "{}"))
     return blocks
 
 
 def _openai_results(message: Object, found: ForeignConversation) -> list[Block]:
-    """A tool's result. A result of a function (the former format) names its function instead of a call."""
+    """A tool's result, with or without the name of its call."""
     content, name = message.get("content"), text_of(message.get("name"))
     if any(part.get("type") == "tool_result" for part in objects_of(content)):
         return found.blocks(content)
-    call = message.get("tool_call_id")
-    id = call if isinstance(call, str) else name or _open_call(found)
+    id = text_of(message.get("tool_call_id"))
     return found.blocks({"type": "tool_result", "tool_use_id": id, "name": name, "content": content or ""})
-
-
-def _open_call(found: ForeignConversation) -> str:
-    answered = {block.call_id for each in found.messages[-1:] for block in each.blocks if isinstance(block, ToolResult)}
-    calls = (block for message in reversed(found.messages[-2:]) for block in message.blocks)
-    return next((block.id for block in calls if isinstance(block, ToolCall) and block.id not in answered), "")

@@ -2,7 +2,7 @@
 Markdown. Message text is kept verbatim; what is added around it is escaped."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -33,22 +33,10 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|~]|(?<!\w)_|_(?!\w))")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
-class ReadSection(Struct, frozen=True):
-    line: str
-    """Its name, tokens, and permanent content."""
-    picks: tuple[tuple[str, str], ...]
-    """The picks for this message, automatic or manual: name; how, why, and size."""
-
-
-class ReadContext(Struct, frozen=True):
-    line: str
-    sections: tuple[ReadSection, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 class ReadMessage(Struct, frozen=True):
     message: Message
-    context: ReadContext | None = None
+    context: str = ""
+    """What was sent for a reply, as Markdown."""
 
 
 class ConversationText:
@@ -64,7 +52,7 @@ class ConversationText:
         yield "Agent", home.agent
         for name in ("model", "strategy", "vault"):
             if value := home.details.get(name):
-                yield name.capitalize(), one_line(value)
+                yield name.capitalize(), " ".join(str(value).split())
 
     def parts(self) -> Iterator[ReadMessage | str]:
         """The messages of the path, oldest first; then the newest branch with its headline, and so on. Compactions at
@@ -97,24 +85,27 @@ class ConversationText:
             at = page[-1].parent if page else None
 
     def _read(self, message: Message) -> ReadMessage:
-        return ReadMessage(message, self._context(message, message.request) if message.request else None)
+        return ReadMessage(message, self._context(message, message.request) if message.request else "")
 
-    def _context(self, message: Message, request: str) -> ReadContext:
+    def _context(self, message: Message, request: str) -> str:
         try:
             record = self._store.records.record(request)
         except (Altered, NotFound) as why:
-            return ReadContext(f"Its context can no longer be read: {why.message}")
+            return f"> **Context:** {escaped(f'Its context can no longer be read: {why.message}')}"
         account = record.account
         notes = account.notes or ()
         ids = wire.ids_in([*notes, *(f"{pick.name} {pick.because}" for pick in account.picks())])
         names = {id: f"#{number}" for id, number in self._store.tree.numbers(ids, self.conversation.head).items()}
-        sections = []
+        lines = [f"> **Context:** {escaped(_line(record, message))}"]
         for section in account.sections or ():
             always = [_pick_name(pick, names) for pick in section.picks if pick.mode == "always"]
-            chosen = [pick for pick in section.picks if pick.mode != "always"]
-            line = f"{section.name} {section.tokens:,}" + (f": {', '.join(always)}" if always else "")
-            sections.append(ReadSection(line, tuple((_pick_name(pick, names), _about(pick, names)) for pick in chosen)))
-        return ReadContext(_line(record, message), tuple(sections), tuple(_numbered(note, names) for note in notes))
+            told = f"{section.name} {section.tokens:,}" + (f": {', '.join(always)}" if always else "")
+            lines.append(f"> - {escaped(told)}")
+            for pick in section.picks:
+                if pick.mode != "always":
+                    lines.append(f">   - {escaped(_pick_name(pick, names))} ({escaped(_about(pick, names))})")
+        lines += [f"> - note: {escaped(_numbered(note, names))}" for note in notes]
+        return "\n".join(lines)
 
 
 def _line(record: Record, message: Message) -> str:
@@ -141,14 +132,48 @@ def _numbered(text: str, names: dict[str, str]) -> str:
     return str(wire.with_ids(text, lambda known: names.get(known, known)))
 
 
-# -- words for both forms
+# -- Markdown, which the HTML page is made from
 
 
-def error_line(message: Message) -> str:
-    return f"{'Stopped' if message.status == 'stopped' else 'Failed'}: {message.error}"
+class Part(Struct, frozen=True):
+    text: str
+    fold: str = ""
+    """The title under which a page folds it."""
 
 
-def headline(message: Message) -> str:
+def markdown_chunks(store: Store, ids: Sequence[str]) -> Iterator[str]:
+    for place, id in enumerate(ids):
+        text = ConversationText(store, id)
+        head = "\n---\n\n" if place else ""
+        yield f"{head}# {escaped(text.conversation.title) or 'Conversation'}\n\n"
+        yield "".join(f"- {name}: {escaped(value)}\n" for name, value in text.facts())
+        for part in text.parts():
+            if isinstance(part, str):
+                yield f"\n# {part}\n"
+            else:
+                yield "\n" + "\n\n".join(each.text for each in message_parts(part)) + "\n"
+
+
+def message_parts(entry: ReadMessage, image: Callable[[Image], str] = lambda block: "") -> Iterator[Part]:
+    """`image` gives an image as Markdown; without one it is named."""
+    message = entry.message
+    if block := message.compaction:
+        # pins do not write a summary of their own
+        summary = "" if block.action in ("pin", "unpin") else block.summary
+        quoted = "\n>\n" + _quoted(summary) if summary else ""
+        yield Part(f"> **{escaped(_compaction_line(block))}**{quoted}")
+        return
+    yield Part(f"## {escaped(_headline(message))}")
+    for each in message.blocks:
+        yield from _block(each, image)
+    if message.error:
+        status = "Stopped" if message.status == "stopped" else "Failed"
+        yield Part(f"*{escaped(f'{status}: {message.error}')}*")
+    if entry.context:
+        yield Part(entry.context, "Context")
+
+
+def _headline(message: Message) -> str:
     """Who and when: `#12 Assistant · 2026-01-31 12:00 UTC · openai:gpt-5`."""
     when = f"{message.time[:16].replace('T', ' ')} UTC" if message.time else ""
     status = message.status if message.status in ("unfinished", "stopped", "error") else ""
@@ -157,18 +182,39 @@ def headline(message: Message) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def compaction_line(block: Compaction) -> str:
+def _compaction_line(block: Compaction) -> str:
     archived = archived_in_words(block.messages_archived, block.context_size_before, block.context_size_after)
     parts = (f"Compaction {block.compaction_number}: {archived}", writer_in_words(block), block.because)
     return " · ".join(part for part in parts if part)
 
 
-def shown_summary(block: Compaction) -> str:
-    """The summary, if this block wrote one."""
-    return "" if block.action in ("pin", "unpin") else block.summary
+def _block(block: Block, image: Callable[[Image], str]) -> Iterator[Part]:
+    match block:
+        case Text(text=text) if text:
+            yield Part(_closed(text))
+        case Thinking(text=text) if text:
+            yield Part(f"> *Thought:*\n>\n{_quoted(text)}", "Thought")
+        case ToolCall():
+            yield Part(f"**→ {escaped(block.name)}**\n\n{_fenced(block.arguments, 'json')}")
+        case ToolResult():
+            failed = " failed" if block.is_error else ""
+            text = f"**← {escaped(block.name)}**{failed}\n\n{_fenced(block.text)}"
+            yield Part(text, f"← {block.name}{failed}, {len(block.text):,} characters")
+            for each in block.attachments:
+                yield from _block(each, image)
+        case File():
+            text = f"\n\n{_fenced(block.text)}" if block.text else ""
+            yield Part(f"**File {escaped(block.name)}** ({escaped(block.media_type)}){text}", f"File {block.name}")
+        case Image():
+            named = f"**Image {escaped(block.name or block.url)}** ({escaped(block.media_type)})"
+            yield Part(image(block) or named)
+        case References(references=references, quotes=quotes) if references or quotes:
+            named = [f"- {escaped(_reference_words(each))}" for each in references]
+            quoted = [f"> {escaped(quote.sentence)} — {escaped(quote.wikilink)}" for quote in quotes]
+            yield Part("\n".join(["📚 Referenced documents", "", *named, *(["", *quoted] if quoted else [])]))
 
 
-def reference_words(reference: DocumentReference) -> str:
+def _reference_words(reference: DocumentReference) -> str:
     if reference.relative_path is None:
         return f"{reference.wikilink} {reference.problem}"
     how = " (found)" if reference.reference_type == "search" else ""
@@ -176,71 +222,8 @@ def reference_words(reference: DocumentReference) -> str:
     return f"{reference.wikilink} {reference.relative_path}{how}{about}"
 
 
-def one_line(text: object) -> str:
-    return " ".join(str(text).split())
-
-
-# -- Markdown
-
-
-def markdown_chunks(store: Store, ids: Sequence[str]) -> Iterator[str]:
-    for place, id in enumerate(ids):
-        text = ConversationText(store, id)
-        head = "\n---\n\n" if place else ""
-        yield f"{head}# {_escaped(text.conversation.title) or 'Conversation'}\n\n"
-        yield "".join(f"- {name}: {_escaped(value)}\n" for name, value in text.facts())
-        for part in text.parts():
-            yield f"\n# {part}\n" if isinstance(part, str) else _message(part)
-
-
-def _message(entry: ReadMessage) -> str:
-    message = entry.message
-    if block := message.compaction:
-        summary = shown_summary(block)
-        quoted = "\n>\n" + _quoted(summary) if summary else ""
-        return f"\n> **{_escaped(compaction_line(block))}**{quoted}\n"
-    parts = [f"## {_escaped(headline(message))}", *filter(None, map(_block, message.blocks))]
-    if message.error:
-        parts.append(f"*{_escaped(error_line(message))}*")
-    if entry.context:
-        parts.append(_context(entry.context))
-    return "\n" + "\n\n".join(parts) + "\n"
-
-
-def _block(block: Block) -> str:
-    match block:
-        case Text(text=text):
-            return _closed(text)
-        case Thinking(text=text):
-            return f"> *Thought:*\n>\n{_quoted(text)}" if text else ""
-        case ToolCall():
-            return f"**→ {_escaped(block.name)}**\n\n{_fenced(block.arguments, 'json')}"
-        case ToolResult():
-            failed = " failed" if block.is_error else ""
-            return f"**← {_escaped(block.name)}**{failed}\n\n{_fenced(block.text)}"
-        case File():
-            fenced = _fenced(block.text) if block.text else ""
-            return f"**File {_escaped(block.name)}** ({_escaped(block.media_type)})\n\n{fenced}"
-        case Image():
-            return f"**Image {_escaped(block.name or block.url)}** ({_escaped(block.media_type)})"
-        case References(references=references, quotes=quotes) if references or quotes:
-            named = [f"- {_escaped(reference_words(each))}" for each in references]
-            quoted = [f"> {_escaped(quote.sentence)} — {_escaped(quote.wikilink)}" for quote in quotes]
-            return "\n".join(["📚 Referenced documents", "", *named, *(["", *quoted] if quoted else [])])
-    return ""
-
-
-def _context(context: ReadContext) -> str:
-    lines = [f"> **Context:** {_escaped(context.line)}"]
-    for section in context.sections:
-        lines.append(f"> - {_escaped(section.line)}")
-        lines += [f">   - {_escaped(name)} ({_escaped(about)})" for name, about in section.picks]
-    lines += [f"> - note: {_escaped(note)}" for note in context.notes]
-    return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", one_line(text))
+def escaped(text: object) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
 
 
 def _quoted(text: str) -> str:

@@ -23,14 +23,19 @@ from recto.chat.blocks import Block, ToolResult
 from recto.chat.conversation import Conversation
 from recto.chat.message import ContextType, Message, Role, Status, Tokens, Usage, stored_time
 from recto.errors import Invalid, TooNew
-from recto.sources.advice import Sign
-from recto.sources.source import Mode, SourceId, SourceKind
-from recto.store.conversation_copy import ConversationCopies, StoredBytes, StoredItem, StoredRequest
-from recto.store.source_uses import SourceUse
+from recto.store.conversation_copy import (
+    ConversationCopies,
+    Id,
+    Sha256,
+    StoredBytes,
+    StoredItem,
+    StoredRequest,
+    UsedSource,
+    Whole,
+)
 from recto.store.waiting import WaitingMessage
 from recto.transfer.report import ImportFormat, IncomingConversation
 from recto.window.account import RequestAccount
-from recto.window.request import Purpose
 from recto.wire import defaults_of
 
 VERSION = 1
@@ -38,10 +43,6 @@ FORMAT = "recto-conversations"
 # The limit of one line: a larger attachment could not be sent either.
 MAX_LINE_BYTES = 1 << 28
 
-Whole = Annotated[int, Meta(ge=0, le=2**53)]
-Id = Annotated[str, Meta(min_length=26, max_length=26)]
-Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Dollars = Annotated[float, Meta(ge=0, le=1e12)]
 Priority = Annotated[int, Meta(ge=1, le=10)]
 
 
@@ -103,47 +104,6 @@ class MessageLine(Line, tag="message", frozen=True):
     has_time: bool = True
 
 
-class UsedSource(Struct, frozen=True, forbid_unknown_fields=True):
-    """A source of a request; not a line of its own."""
-
-    kind: SourceKind
-    name: str
-    mode: Mode
-    server: str = ""
-    tokens: Whole = 0
-    score: float | None = None
-    sign: Sign | None = None
-
-
-class RequestLine(Line, tag="request", frozen=True):
-    id: Id
-    purpose: Purpose
-    created: str
-    sha256: Sha256
-    size: Whole
-    stable: Whole
-    stable_sha256: Sha256
-    pieces: tuple[Sha256, ...]
-    account: dict[str, Any]
-    message: Id | None = None
-    base: Id | None = None
-    kept: Whole = 0
-    marks: dict[str, Any] | None = None
-    outcome: dict[str, Any] = field(default_factory=dict)
-    sources: tuple[UsedSource, ...] = ()
-    model: str | None = None
-    cost_bound: Dollars | None = None
-    cost: Dollars | None = None
-
-
-class WaitingLine(Line, tag="waiting", frozen=True):
-    """A message sent during a reply that has not entered the conversation yet."""
-
-    id: Id
-    created: str
-    blocks: tuple[Block, ...]
-
-
 class EndLine(Line, tag="end", frozen=True):
     """The end of a conversation, which reveals a truncated or changed file."""
 
@@ -153,7 +113,7 @@ class EndLine(Line, tag="end", frozen=True):
     """The hash of the bytes of its lines; may be omitted in a deliberately edited file."""
 
 
-AnyLine = HeaderLine | ConversationLine | PieceLine | BlobLine | MessageLine | RequestLine | WaitingLine | EndLine
+AnyLine = HeaderLine | ConversationLine | PieceLine | BlobLine | MessageLine | StoredRequest | WaitingMessage | EndLine
 _decoder = msgspec.json.Decoder(AnyLine)
 
 
@@ -161,12 +121,7 @@ _decoder = msgspec.json.Decoder(AnyLine)
 
 # Characters that JSON allows unescaped but a terminal obeys: DEL, C1, and bidirectional controls, in UTF-8.
 _STEERING = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-_LINES: dict[type[Struct], type[Line]] = {
-    Conversation: ConversationLine,
-    Message: MessageLine,
-    StoredRequest: RequestLine,
-    WaitingMessage: WaitingLine,
-}
+_LINES: dict[type[Struct], type[Line]] = {Conversation: ConversationLine, Message: MessageLine}
 
 
 def encode_item(item: Conversation | StoredItem) -> bytes:
@@ -176,8 +131,8 @@ def encode_item(item: Conversation | StoredItem) -> bytes:
     if isinstance(item, Message | WaitingMessage):
         instead["blocks"] = [_block_fields(block) for block in item.blocks]
     elif isinstance(item, StoredRequest):
-        instead["sources"] = tuple(_source_fields(use) for use in item.sources)
-    kind = _LINES[type(item)]
+        instead["sources"] = tuple(_fields(UsedSource, source, {}) for source in item.sources)
+    kind = _LINES.get(type(item), type(item))
     return _encoded({"type": kind.__struct_config__.tag, **_fields(kind, item, instead)})
 
 
@@ -204,10 +159,6 @@ def _block_fields(block: Block) -> dict[str, Any]:
     return {"type": block.type, **_fields(type(block), block, {"attachments": attached} if attached else {})}
 
 
-def _source_fields(use: SourceUse) -> dict[str, Any]:
-    return _fields(UsedSource, use, {name: getattr(use.id, name) for name in ("kind", "name", "server")})
-
-
 def _bytes_line(stored: StoredBytes) -> PieceLine | BlobLine:
     kind = PieceLine if stored.is_piece else BlobLine
     try:
@@ -231,13 +182,14 @@ def conversation_of(line: ConversationLine) -> Conversation:
     return Conversation(**_checked(line))
 
 
-def item_of(line: MessageLine | PieceLine | BlobLine | RequestLine | WaitingLine) -> StoredItem:
+def item_of(line: MessageLine | PieceLine | BlobLine | StoredRequest | WaitingMessage) -> StoredItem:
     match line:
         case MessageLine():
             return Message(**_checked(line))
-        case WaitingLine():
-            return WaitingMessage(**_checked(line))
-        case RequestLine():
+        case WaitingMessage():
+            _checked(line)
+            return line
+        case StoredRequest():
             return _request_of(line)
     return _bytes_of(line)
 
@@ -273,16 +225,13 @@ def _bytes_of(line: PieceLine | BlobLine) -> StoredBytes:
     return StoredBytes(line.sha256, data, isinstance(line, PieceLine))
 
 
-def _request_of(line: RequestLine) -> StoredRequest:
+def _request_of(line: StoredRequest) -> StoredRequest:
+    _checked(line)
     try:
         RequestAccount.from_json(line.account)
     except ValueError as why:
         raise ValueError(f"{why} - at `$.account`") from why
-    uses = tuple(
-        SourceUse(SourceId(each.kind, each.name, each.server), each.mode, each.tokens, each.score, each.sign)
-        for each in line.sources
-    )
-    return StoredRequest(**_checked(line) | {"sources": uses})
+    return line
 
 
 # -- files

@@ -15,9 +15,8 @@ ExportFormat = Literal["json", "markdown", "html"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 ImportFormat = Literal["recto", "openai", "chatgpt", "claude", "librechat", "llm"]
 IMPORT_FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
-Outcome = Literal["added", "extended", "unchanged", "kept apart", "empty"]
-"""`unchanged`: already in the store. `empty`: skipped, because it has no messages. `kept apart`: stored under new ids,
-because another conversation has its ids."""
+Outcome = Literal["added", "extended", "unchanged", "different", "empty"]
+"""`unchanged`: already in the store. `different`: there with other content, which stays. `empty`: without messages."""
 Tell = Callable[[int, int], object]
 """Called with the amount done and the total."""
 Place = str | Path
@@ -31,8 +30,6 @@ class ExportOptions(TypedDict, total=False):
 
 class ImportOptions(TypedDict, total=False):
     format: ImportFormat | None
-    as_new: bool
-    """Use new ids for conversations whose ids are taken."""
     progress: Tell | None
 
 

@@ -125,17 +125,6 @@ def build_graph(titles: Mapping[str, str], links: Iterable[tuple[str, str, bool]
     return Graph(nodes, tuple((source, target, count) for (source, target), count in edges.items()))
 
 
-def used_graph(titles: Mapping[str, str], uses: Mapping[str, int], pairs: Mapping[tuple[str, str], int]) -> Graph:
-    """Notes weighted by uses, with edges for how often two were used together. Notes without a title are gone from the
-    vault."""
-    nodes = [
-        Node(path, titles.get(path, path), count, path not in titles, _folder(path)) for path, count in uses.items()
-    ]
-    nodes.sort(key=lambda node: (-node.weight, node.path))
-    edges = [(one, other, count) for (one, other), count in pairs.items()]
-    return Graph(tuple(nodes), tuple(sorted(edges, key=lambda edge: (-edge[2], edge[:2]))))
-
-
 def describe_kinds(kinds: Mapping[NodeKind, int], excluding: NodeKind | None = None) -> list[str]:
     """The kinds that occur, without `excluding`: `2 notes`, `1 attachment`."""
     counts = ((kinds.get(kind, 0), noun) for kind, noun in _NOUNS.items() if kind != excluding)

@@ -1,6 +1,5 @@
 """The statistics page: fill of a conversation's windows, tokens and costs by day and model, sources and notes."""
 
-import asyncio
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,42 +9,37 @@ from nicegui import ui
 from recto.api.talk import AsyncTalk
 from recto.errors import Invalid
 from recto.reports.conversation_stats import RequestUse
-from recto.reports.what_if import PlanOptions, StrategyComparison, StrategyResult, WhatIf
+from recto.reports.what_if import PlanOptions, WhatIf
 from recto.settings import settings as configuration
 from recto.settings.strategy import STRATEGIES
-from recto.web.components import Action, Colour, Fragment, Plot, Series
+from recto.web.components import Action, Fragment, Plot, Series
 from recto.web.page import FullView
 from recto.web.panel import bars, pick_values
 from recto.web.templates import fill
 
 if TYPE_CHECKING:
-    from recto.store.source_uses import Period
     from recto.store.spending import TokenUse
 
 # Rows of the lists of most used items.
 MOST = 12
-PERIODS: "dict[str, Period]" = {"month": "month", "day": "day"}
 # Latest replies to choose from.
 MOST_REPLIES = 500
-# Planned requests between redraws of the progress.
-TOLD_EVERY = 5
 # Most ranges of messages named.
 MOST_RANGES = 8
-COLOURS: dict[str, Colour] = {"as it was": "soft", "discard": "tools", "summarize": "accent", "hybrid": "history"}
 FATES = {"verbatim": "word for word", "condensed": "as an excerpt", "summarised": "summed up", "left_out": "left out"}
-OF_PLAN = ("reply", "strategy", "window", "model", "key", "value", "from_start")
+OF_PLAN = ("reply", "strategy", "window", "model", "key", "value")
 
 
 class StatsView(FullView):
     address = "/stats"
-    fields: ClassVar = {"conversation": "", "period": "month"}
+    fields: ClassVar = {"conversation": ""}
 
     def build(self) -> None:
         self._head = Fragment("", self.act)
         self._use, self._turn_cost, self._turns = Plot(), Plot(), Fragment()
         with ui.element("div").classes("plots"):
             self._days, self._day_cost, self._models = Plot(), Plot(), Plot()
-        self._tokens, self._period, self._sources, self._lists = Fragment(), Fragment("", self.act), Plot(), Fragment()
+        self._tokens, self._lists = Fragment(), Fragment()
 
     async def draw(self) -> None:
         found = await self.conversation()
@@ -59,17 +53,6 @@ class StatsView(FullView):
         days, models = await self.desk.token_use("day"), await self.desk.token_use("model")
         self._draw_tokens(days, models[:MOST])
         self._tokens.show(fill("stats_tokens", days=days[::-1][:MOST], models=models[:MOST]))
-        period = self.form["period"]
-        periods = await self.desk.source_periods(PERIODS.get(period, "month"))
-        self._period.show(fill("stats_sources", period=period, periods=periods))
-        self._sources.show(
-            "Sources that were chosen for messages, how many of them replies used, and their mean score",
-            [each.name for each in periods],
-            Series("chosen", [each.chosen for each in periods]),
-            Series("of these used", [each.used for each in periods], colour="good"),
-            Series("mean score", [each.score for each in periods], "line", "rules", right=True),
-            axes=("", "sources", "score"),
-        )
         report = await self.desk.source_report()
         notes = await self.desk.document_stats() if self.desk.vault else []
         self._lists.show(fill("stats_lists", sources=report.stats[:MOST], advice=report.advice, notes=notes[:MOST]))
@@ -121,62 +104,33 @@ class StatsView(FullView):
 class WhatIfView(FullView):
     address = "/whatif"
     fields: ClassVar = dict.fromkeys(("conversation", *OF_PLAN), "")
-    quiet = frozenset({"type", "stop-comparison"})
+    quiet = frozenset({"type"})
 
     _found: WhatIf | None = None
-    _compared: StrategyComparison | None = None
-    _comparing: asyncio.Task[StrategyComparison] | None = None
 
     def build(self) -> None:
-        self._top, self._result, self._whole, self._status = (Fragment("", self.act) for _ in range(4))
-        self._tokens, self._costs, self._table = Plot(), Plot(), Fragment()
-        ui.context.client.on_delete(self._stop)
+        self._top, self._result = Fragment("", self.act), Fragment("", self.act)
 
     async def do_choose(self, name: str, value: str) -> None:
         """Switch to another conversation, dropping results of the last one."""
-        self.form, self._found, self._compared = {**self.fields, "conversation": value}, None, None
+        self.form, self._found = {**self.fields, "conversation": value}, None
 
     async def do_type(self, name: str, value: str) -> None:
-        """Keep the input, which both forms share."""
+        """Keep the input."""
         await super().do_choose(name, value)
 
     async def do_plan(self, action: Action) -> None:
         self.form |= {name: str(action.get(name) or "") for name in OF_PLAN}
         talk = (await self.chosen()).talk
-        strategy, from_start = self.form["strategy"] or None, bool(self.form["from_start"])
-        reply = self.form["reply"] or await self._last(talk)
-        self._found = await talk.what_if(reply, strategy=strategy, from_start=from_start, **self._changes())
-
-    async def do_compare(self) -> None:
-        talk, changes = (await self.chosen()).talk, self._changes()
-        self._comparing = asyncio.create_task(talk.compare_strategies((), self._tell, **changes))
-        self._status.show(fill("what_if_progress", done=0, of=0))
-        try:
-            self._compared = await self._comparing
-        except asyncio.CancelledError:
-            if not self._comparing.cancelled():
-                raise  # the page is gone
-        finally:
-            self._comparing.cancel()
-            self._status.show("")
-
-    async def do_stop_comparison(self) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        if self._comparing:
-            self._comparing.cancel()
-
-    def _tell(self, done: int, of: int) -> None:
-        if done % TOLD_EVERY == 0:
-            self._status.show(fill("what_if_progress", done=done, of=of))
+        self._found = await talk.what_if(self.form["reply"] or await self._last(talk), **self._changes())
 
     def _changes(self) -> PlanOptions:
         window, key = self.form["window"].replace(",", "").strip(), self.form["key"].strip()
         if window and not window.isdecimal():
             raise Invalid(f"the window is a whole number of tokens, not {window}")
         settings = {key: self.form["value"]} if key else {}
-        return {"window": int(window) if window else None, "model": self.form["model"] or None, "settings": settings}
+        strategy, model = self.form["strategy"] or None, self.form["model"] or None
+        return {"strategy": strategy, "model": model, "window": int(window or 0) or None, "settings": settings}
 
     async def _last(self, talk: AsyncTalk) -> str:
         uses = await talk.request_use()
@@ -200,32 +154,6 @@ class WhatIfView(FullView):
             )
         )
         self._result.show(await self._result_html(talk, self._found) if talk and self._found else "")
-        self._whole.show(fill("what_if_all", has_replies=bool(uses)))
-        runs = [run for run in (self._compared.recorded, *self._compared.runs) if run] if self._compared else []
-        self._draw_runs(runs)
-        self._table.show(fill("what_if_runs", compared=self._compared, runs=runs) if self._compared else "")
-
-    def _draw_runs(self, runs: Sequence[StrategyResult]) -> None:
-        """Plot the tokens of each request, a line per strategy with triangles for compactions; then the totals."""
-        numbers = sorted({use.number for run in runs for use in run.requests})
-        series = []
-        for run in runs:
-            sent = {use.number: use.tokens for use in run.requests}
-            compacted = {use.number: use.tokens for use in run.requests if use.compaction}
-            colour = COLOURS.get(run.name, "accent")
-            series.append(Series(run.name, [*map(sent.get, numbers)], "line", colour))
-            marks = [*map(compacted.get, numbers)]
-            series.append(Series(f"{run.name}: compactions", marks, "marks", colour, optional=True))
-        names = [f"#{each}" for each in numbers]
-        self._tokens.show("Tokens of each request by strategy", names, *series, axes=("reply", "tokens", ""))
-        self._costs.show(
-            "Tokens and cost by strategy",
-            [run.name for run in runs],
-            Series("tokens sent", [run.tokens for run in runs]),
-            Series("tokens for summaries", [run.summary_tokens for run in runs], colour="summary"),
-            Series("estimated cost", [run.cost_usd for run in runs], "points", "warn", right=True, optional=True),
-            axes=("", "tokens", "US dollars"),
-        )
 
     async def _result_html(self, talk: AsyncTalk, found: WhatIf) -> str:
         told = await talk.numbered(found.to_json())

@@ -160,16 +160,6 @@ class Format(Protocol):
         """The offset in this piece's data for a mark; None if it can have none."""
         ...
 
-    # -- reading stored pieces, which have no kind
-
-    def piece_kind(self, data: bytes) -> PieceKind:
-        """Tells tools, system texts and messages in the body's lists apart."""
-        ...
-
-    def system_text(self, data: bytes) -> str: ...
-
-    def tool_name(self, data: bytes) -> str: ...
-
     def contents(self, piece: Piece, model: str) -> Contents:
         """The contents of a tool, system or message piece that cost tokens; the cost of images depends on `model`."""
         ...

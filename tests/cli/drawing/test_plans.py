@@ -51,9 +51,6 @@ def test_a_reply_says_what_was_recalled_for_it_and_the_record_keeps_it(run: Run,
     assert "#1" in line
     assert "recalled" in run("request", "show").stdout
     assert "#1, 20" in run("request", "show").stdout
-    numbers = one(run("context", "stats", "--json"))["recalled"]
-    assert (numbers["requests"], numbers["messages"] > 0, numbers["tokens"] > 0) == (1, True, True)
-    assert "archived message" in run("context", "stats").stdout
 
 
 def test_what_was_found_but_did_not_fit_is_listed_and_long_lists_are_folded(run: Run, archived: str) -> None:

@@ -2,40 +2,28 @@
 settings; how full the window was turn by turn."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group
-from rich.padding import Padding
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from recto.base.text import dollars
-from recto.cli.drawing.windows import MOST, NARROW, UNKNOWN, badge, called, draw_notes, draw_parts, facts_table, grid
+from recto.cli.drawing.windows import MOST, UNKNOWN, badge, called, draw_notes, draw_parts, facts_table, grid
 from recto.cli.show import counted, is_plain, literal, shortened, visible, when
 from recto.window.window import SECTIONS
 
 if TYPE_CHECKING:
     from recto.chat.blocks import MessageRange
     from recto.reports.conversation_stats import RequestUse
-    from recto.reports.what_if import PlanChanges, StrategyComparison, StrategyResult, WhatIf, WindowPlan
-    from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage, SharedPrefix
+    from recto.reports.what_if import PlanChanges, WhatIf, WindowPlan
+    from recto.store.comparison import ComparedPick, Difference, PickChange
 
 Json = Mapping[str, Any]
-# Longer differences and lists of messages are cut to this.
-MOST_LINES, NUMBERS = 24, 6
 NO_NAMES: Mapping[str, str] = {}
-CONVERSATION = "conversation"
-"""The fact in which requests of different conversations differ."""
-COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-PIECES = {
-    "head": "the head, with the model's name",
-    "tool": "a tool",
-    "join": "the end of the tools",
-    "system": "the instructions",
-    "message": "a message",
-    "tail": "the end, with the parameters",
-}
+COLOURS = {"+": "green", "-": "red", "~": "yellow"}
 NOTHING = "–"
 BAR_WIDTH = 20
 FATES = {"verbatim": "verbatim", "condensed": "excerpt", "summarised": "summed up", "left_out": "left out"}
@@ -125,14 +113,7 @@ def draw_difference(
     """Draw the parts that differ. `names` has short names for ids."""
     before, after = (names.get(id, id) for id in (found.before, found.after))
     console.print(Text.assemble(("from ", "dim"), before, (" to ", "dim"), after, style="bold"))
-    for shift in found.facts:
-        if shift.name == CONVERSATION:
-            one, other = (names.get(str(id), str(id)) for id in (shift.before, shift.after))
-            console.print(Text(f"two conversations: {one} and {other}", "yellow"))
-    most = sys.maxsize - 1 if whole else MOST
-    draw_moved(console, "came in", "+", found.came_in, found.said_in, most)
-    draw_moved(console, "went out", "-", found.went_out, found.said_out, most)
-    draw_changes(console, found.changed, most, whole=whole)
+    draw_moves(console, found, sys.maxsize - 1 if whole else MOST)
     if shifts := [shift for shift in found.sections if shift.before != shift.after]:
         console.print(Text("tokens", "bold"))
         table = grid("name", "number", "number", "number")
@@ -142,88 +123,50 @@ def draw_difference(
             )
         console.print(table)
     for shift in found.facts:
-        if shift.name != CONVERSATION:
-            console.print(Text.assemble((f"{shift.name}: ", "dim"), f"{_told(shift.before)} → {_told(shift.after)}"))
-    _draw_prefix(console, found.prefix)
+        console.print(Text.assemble((f"{shift.name}: ", "dim"), f"{_told(shift.before)} → {_told(shift.after)}"))
+    if prefix := found.prefix:
+        told = _prefix(prefix.to_json() | {"base": before})
+        console.print(Text.assemble(("prefix: ", "dim"), (visible(told), "yellow" if prefix.broken_by else "")))
 
 
-def draw_moved(
-    console: Console, heading: str, sign: str, items: Sequence["ComparedPick"], said: Sequence["SentMessage"], most: int
-) -> None:
-    if not items and not said:
-        return
-    table, mark = grid("name", "text", "dim number"), Text(f"  {sign}", COLOURS[sign])
-    if said:
-        numbers = [f"#{each.number}" for each in said]
-        if len(numbers) > NUMBERS:
-            numbers = [*numbers[: NUMBERS - 2], "…", numbers[-1]]
-        table.add_row(mark, Text.assemble(counted(len(said), "message"), (f" ({' '.join(numbers)})", "dim")), "")
-    shown = items if len(items) <= most + 1 else items[:most]
-    for item in shown:
-        table.add_row(mark, _item(item), f"{sign}{item.tokens:,}")
-    if rest := items[len(shown) :]:
-        size = sum(item.tokens for item in rest)
-        table.add_row("", Text(f"and {len(rest)} more; --all shows them", "dim"), f"{sign}{size:,}")
-    console.print(Text(heading, "bold"))
-    console.print(table)
+def draw_moves(console: Console, found: "Difference", most: int) -> None:
+    """What came in, went out and changed; a change of the score alone is none to a reader."""
+    changes = [change for change in found.changed if change.what != ("score",)]
+    moved = [("came in", "+", item, "") for item in found.came_in]
+    moved += [("went out", "-", item, "") for item in found.went_out]
+    moved += [("changed", "~", change.after, ", ".join(_words(change))) for change in changes]
+    for heading, group in groupby(moved, lambda each: each[0]):
+        console.print(Text(heading, "bold"))
+        table, items = grid("name", "text", "dim number"), list(group)
+        shown = items if len(items) <= most + 1 else items[:most]
+        for _, sign, item, words in shown:
+            size = "" if words else f"{sign}{item.tokens:,}"
+            table.add_row(Text(f"  {sign}", COLOURS[sign]), _item(item, words), size)
+        if rest := len(items) - len(shown):
+            table.add_row("", Text(f"and {rest} more; --all shows them", "dim"), "")
+        console.print(table)
 
 
-def _item(item: "ComparedPick") -> Text:
-    because = (f"{visible(item.because)}", "dim")
+def _item(item: "ComparedPick", words: str) -> Text:
     if item.section == "recalled":
-        return Text.assemble("recalled ", because)
-    return Text.assemble(f"{item.kind} {called(_json(item))} ", badge(_json(item)), " ", because)
+        return Text.assemble("recalled ", (visible(words or item.because), "dim"))
+    about = _json(item)
+    shown = Text("") if words else Text.assemble(badge(about), " ")
+    return Text.assemble(f"{item.kind} {called(about)} ", shown, (words or visible(item.because), "dim"))
 
 
 def _json(item: "ComparedPick") -> dict[str, Any]:
     return {"name": item.name, "server": item.server, "mode": item.mode, "score": item.score}
 
 
-def draw_changes(console: Console, changes: Sequence["PickChange"], most: int, *, whole: bool) -> None:
-    if not changes:
-        return
-    console.print(Text("changed", "bold"))
-    # a changed text matters more than a changed score
-    ordered = sorted(changes, key=lambda change: change.what == ("score",))
-    shown = ordered if len(ordered) <= most + 1 else ordered[:most]
-    for change in shown:
-        after = change.after
-        # a recalled message by its number, as the model reads it
-        recalled = f"recalled {visible(after.because).partition(',')[0]}"
-        name = recalled if after.section == "recalled" else f"{after.kind} {called(_json(after))}"
-        console.print(Text.assemble(("  ~ ", "yellow"), f"{name} ", (", ".join(_words(change)), "dim")))
-        lines: Iterable[str] = change.text
-        if not whole and len(change.text) > MOST_LINES + 1:
-            lines = [*change.text[:MOST_LINES], f"… {len(change.text) - MOST_LINES} lines more; --all shows them"]
-        for line in lines:
-            console.print(Text(f"      {visible(line)}", COLOURS.get(line[:1], "dim")))
-    if rest := len(ordered) - len(shown):
-        console.print(Text(f"    and {rest} more; --all shows them", "dim"))
-
-
 def _words(change: "PickChange") -> Iterator[str]:
     before, after = change.before, change.after
     if "text" in change.what:
-        yield "another text" if change.text else "another text, of which not both are kept"
+        yield "another text"
     if "mode" in change.what:
         yield f"{badge(_json(before)).plain} → {badge(_json(after)).plain}"
-    elif "score" in change.what:
-        yield f"score {_told(before.score)} → {_told(after.score)}"
     if "section" in change.what:
         yield f"from {before.section} to {after.section}"
-
-
-def _draw_prefix(console: Console, prefix: "SharedPrefix") -> None:
-    console.print(Text("prefix", "bold"))
-    size = f"{prefix.bytes:,} bytes, about {prefix.tokens:,} tokens"
-    if prefix.broken_by is None:
-        console.print(Text(f"  all {prefix.of} stable pieces came first again ({prefix.pieces} in all, {size})"))
-    else:
-        console.print(Text(f"  {prefix.pieces} of {prefix.of} stable pieces came first again ({size})"))
-        console.print(Text(f"  broken by {visible(prefix.broken_by)}", "yellow"))
-    first = prefix.first
-    differs = f"the first that differs is piece {first.number}, {PIECES[first.kind]}" if first else "no piece differs"
-    console.print(Text(f"  {differs}", "dim"))
 
 
 def _change(before: int | None, after: int | None) -> Text:
@@ -253,10 +196,7 @@ def draw_what_if(console: Console, name: str, found: "WhatIf") -> None:
         console.print(Text(f"it would not fit: {visible(found.error)}", "yellow"))
     console.print(_windows(found.was, found.would))
     if found.difference:
-        draw_moved(console, "came in", "+", found.difference.came_in, (), MOST)
-        draw_moved(console, "went out", "-", found.difference.went_out, (), MOST)
-        changed = [each for each in found.difference.changed if each.what != ("score",)]
-        draw_changes(console, changed, MOST, whole=False)
+        draw_moves(console, found.difference, MOST)
     if block := found.compaction:
         about = ", an estimate" if found.is_estimate else ""
         sizes = f"{block.context_size_before:,} → {block.context_size_after:,} tokens{about}"
@@ -267,11 +207,30 @@ def draw_what_if(console: Console, name: str, found: "WhatIf") -> None:
     draw_notes(console, found.notes)
 
 
+def draw_strategies(console: Console, name: str, found: "Sequence[WhatIf]") -> None:
+    """One turn as it was, and under several strategies."""
+    console.print(Text(f"message #{found[0].number} of {name}", "bold"))
+    table = grid("name", *["number"] * (len(FATES) + 1), "text")
+    table.add_row(*(Text(each, "dim") for each in ("strategy", "tokens", *FATES.values(), "compaction")))
+    sides = [("as it was", found[0].was, ""), *((each.changes.strategy, each.would, _due(each)) for each in found)]
+    for strategy, side, due in sides:
+        ranges = [getattr(side.messages, key) if side else () for key in FATES]
+        counts = (str(sum(each.last - each.first + 1 for each in some)) for some in ranges)
+        table.add_row(strategy, _told(side.account.total if side else None, NOTHING), *counts, due)
+    console.print(table)
+    draw_notes(console, dict.fromkeys(note for each in found for note in each.notes))
+
+
+def _due(found: "WhatIf") -> str:
+    if found.error:
+        return f"would not fit: {visible(found.error)}"
+    return f"due: {visible(found.because)}" if found.compaction else ""
+
+
 def _changes_in_words(changes: "PlanChanges") -> str:
-    told = {name: value for name, value in changes.to_json().items() if name != "from_start"}
-    words = [f"{name} {value:,}" if name == "window" else f"{name} {literal(value)}" for name, value in told.items()]
-    start = ["from the first message on"] if changes.from_start else []
-    return ", ".join((*(visible(each).replace('"', "") for each in words), *start)) or "nothing else than it was"
+    told = changes.to_json().items()
+    words = [f"{name} {value:,}" if name == "window" else f"{name} {literal(value)}" for name, value in told]
+    return ", ".join(visible(each).replace('"', "") for each in words) or "nothing else than it was"
 
 
 def _windows(was: "WindowPlan | None", would: "WindowPlan | None") -> Table:
@@ -303,41 +262,6 @@ def _section_tokens(side: "WindowPlan") -> dict[str, int]:
 def _ranges(ranges: "Sequence[MessageRange]") -> str:
     shown = [f"#{each.first}" if each.first == each.last else f"#{each.first}…#{each.last}" for each in ranges]
     return ", ".join((*shown[:4], *(["…"] if len(shown) > 4 else []))) or NOTHING
-
-
-def draw_comparison(console: Console, name: str, found: "StrategyComparison") -> None:
-    runs = [*([found.recorded] if found.recorded else []), *found.runs]
-    replies = max(len(run.requests) + len(run.too_large) for run in runs)
-    console.print(Text(f"{name} · {visible(found.model)} · window {found.limit:,}", "bold"))
-    if found.changes.to_json():
-        console.print(Text(f"what if: {_changes_in_words(found.changes)}"))
-    console.print(Text(f"{counted(replies, 'request')}, {counted(found.statements, 'statement')}"))
-    if console.width < NARROW:
-        for run in runs:
-            console.print(Group(Text(run.name, "bold"), Padding.indent(facts_table(_cells(run).items()), 2)))
-    else:
-        table = grid("name", *["number"] * len(_cells(runs[0])))
-        table.add_row(*(Text(each, "dim") for each in ("strategy", *_cells(runs[0]))))
-        for run in runs:
-            table.add_row(run.name, *_cells(run).values())
-        console.print(table)
-    for run in runs:
-        if run.too_large:
-            some = ", ".join(f"#{number}" for number in run.too_large[:MOST])
-            more = " …" if len(run.too_large) > MOST else ""
-            console.print(Text(f"{run.name}: {counted(len(run.too_large), 'request')} would not fit ({some}{more})"))
-    draw_notes(console, found.notes)
-
-
-def _cells(run: "StrategyResult") -> dict[str, str]:
-    return {
-        "tokens": f"{run.tokens:,}",
-        "summaries": f"{run.summary_tokens:,}" if run.summary_tokens else NOTHING,
-        "cost": "unknown" if run.cost_usd is None else dollars(run.cost_usd),
-        "cached": f"{run.cached_share:.0%}",
-        "compactions": f"{run.compactions:,}",
-        "statements kept": f"{run.statements_share:.0%}",
-    }
 
 
 def use_in_lines(uses: Sequence["RequestUse"]) -> Iterator[str]:

@@ -397,7 +397,7 @@ def stats_in_words(name: str, stats: "ConversationStats") -> Iterator[tuple[str,
     """`name` is the conversation's number or title."""
     from recto.reports.conversation_stats import MAKE_ROOM  # statistics: windows do without
 
-    said, recalled, window = stats.said, stats.recalled, stats.window
+    said, window = stats.said, stats.window
     roles = ", ".join(f"{count:,} {role}" for role, count in said.roles.items())
     yield "conversation", name.removeprefix("conversation ")
     yield "messages", f"{said.messages:,} ({roles})" if roles else "none"
@@ -419,9 +419,6 @@ def stats_in_words(name: str, stats: "ConversationStats") -> Iterator[tuple[str,
     yield "requests", f"{stats.totals.requests:,}"
     yield "tokens sent", _usage(stats.totals)
     yield "cost", _cost(stats.totals)
-    messages, requests = counted(recalled.messages, "archived message"), counted(recalled.requests, "request")
-    told = f"{messages} in {requests}, {recalled.tokens:,} tokens in all"
-    yield "recalled", told if recalled.requests else "nothing"
     if of_these := stats.summaries.requests:
         sent, cost = _usage(stats.summaries), _cost(stats.summaries)
         yield "summaries", f"{counted(of_these, 'request')} of these, {sent}; {cost}"
