@@ -166,7 +166,6 @@ MESSAGES: list[tuple[Any, str]] = [
     ({"role": "user", "content": [{"type": "text", "text": ""}]}, ".content.0.text"),
     ({"role": "user", "content": [{"text": "a"}]}, ".content.0.type"),
     ({"role": "user", "content": [CALL]}, ".content.0.type"),
-    ({"role": "user", "content": "a", "name": "b"}, ".name"),
     ({"role": "assistant", "content": [{"type": "server_tool_use"}]}, ".content.0.type"),
     ({"role": "assistant", "content": [{**CALL, "id": None}]}, ".content.0.id"),
     ({"role": "user", "content": [{"type": "tool_result"}]}, ".content.0.tool_use_id"),
@@ -201,7 +200,6 @@ MESSAGES: list[tuple[Any, str]] = [
         ({"tools": [LOOK], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name"),
         ({"tools": [LOOK], "tool_choice": {"type": "required"}}, "tool_choice.type"),
         ({"container": "c"}, "container"),
-        ({"colour": "red"}, "colour"),
     ],
 )
 def test_what_is_wrong_is_named(more: dict[str, Any], field: str) -> None:

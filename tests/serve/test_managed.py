@@ -185,12 +185,6 @@ def test_a_named_conversation_goes_on_from_any_of_its_branches(endpoint: Start, 
     assert server.branches(home) == 2
 
 
-@pytest.mark.parametrize("mode", ["", "manage"])
-def test_a_list_that_ends_with_a_reply_is_refused_and_the_way_out_is_named_where_the_key_has_one(
-    endpoint: Start, script: Script, mode: str
-) -> None:
-    server = endpoint(script({"text": "Yes."}), needs_key=True)
-    _, secret = server.desk.store.access_keys.add("laptop", mode=mode)
-    refused = server.chat(user("hi"), assistant("I"), headers={"x-api-key": secret})
+def test_a_list_that_ends_with_a_reply_is_refused(endpoint: Start, script: Script) -> None:
+    refused = endpoint(script({"text": "Yes."})).chat(user("hi"), assistant("I"))
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "messages")
-    assert ("x-recto-mode: passthrough" in refused.text) is not bool(mode)

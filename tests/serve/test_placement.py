@@ -20,9 +20,8 @@ from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
 from recto.serve import placement
-from recto.serve.gateway import Gateway
+from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.placement import place
-from recto.serve.workers import ServeOptions
 from recto.store import replies as awaited_replies
 from recto.window.request import Entry
 

@@ -243,15 +243,3 @@ def _is_part_measured(part: dict[str, Json]) -> bool:
     if kind == "document":
         return isinstance(source, dict) and source.get("type") in _INLINE_SOURCES
     return kind in _MEASURED and is_measured(part.get("content"))
-
-
-def rendered_body(request: ClientRequest, format: Format, provider: str, model: str) -> bytes:
-    """A client's request for another format, or for a provider without an address."""
-    preamble = format.preamble(model, request.parameters, request.system, request.tools)
-    parts = [piece.data for piece in preamble]
-    is_first = not format.opened(request.system)
-    for entry in request.entries:
-        for data in format.entry(entry, provider):
-            parts.append(data if is_first else b"," + data)
-            is_first = False
-    return b"".join((*parts, format.closing(request.parameters).data))

@@ -7,9 +7,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from fnmatch import fnmatchcase
-from typing import Any, get_args
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec import Struct
 
 from recto.api.desk import AsyncDesk
 from recto.base.concurrency import entered
@@ -17,14 +20,18 @@ from recto.base.text import dollars
 from recto.chat.message import Message
 from recto.errors import Busy, Invalid, NoKey, NotFound, RateLimited, Refused, SpendLimit
 from recto.providers.registry import is_served
-from recto.serve.telemetry import Metrics, ReplyTrace, SpanExporter
-from recto.serve.workers import Mode, ServeOptions, WorkerPlan, Workers
+from recto.serve.connections import BodyLimits
+from recto.serve.telemetry import Collector, Metrics, ReplyTrace, SpanExporter
 from recto.store.clients import AccessKey
 from recto.turn.session import ChatSession
 from recto.turn.spending import SpendCap
 
 log = logging.getLogger(__name__)
+Mode = Literal["manage", "record"]
+Disconnect = Literal["finish", "stop"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+# Larger bodies are read in a thread; of much larger ones, a key has one read at a time.
+SMALL_BYTES, LARGE_BYTES = 64 * 1024, 1024 * 1024
 # How long a request waits for another server that stores messages of the same key.
 PLACING_S = 10.0
 MINUTE_S = 60.0
@@ -43,15 +50,25 @@ class ServerClosing(Busy):
     """The server is shutting down, and accepts no more requests."""
 
 
+class ServeOptions(Struct, frozen=True):
+    mode: Mode = "manage"
+    needs_key: bool = True
+    fallbacks: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By model, the models that answer if it fails; `*` for all others."""
+    on_disconnect: Disconnect = "finish"
+    """What happens to a reply whose client has gone."""
+    limits: BodyLimits = BodyLimits()
+    collector: Collector | None = None
+
+
 class Gateway:
-    def __init__(self, desk: AsyncDesk, options: ServeOptions, plan: WorkerPlan | None = None) -> None:
-        """`plan` is for workers that answer large requests; without it this process answers all."""
+    def __init__(self, desk: AsyncDesk, options: ServeOptions) -> None:
         self.desk, self.options = desk, options
         self.engine, self.store = desk.engine, desk.store
         self.metrics, self.sessions = Metrics(), SessionCache()
-        self.workers = Workers(plan, self.metrics) if plan else None
         self._spans = SpanExporter(options.collector, self.store) if options.collector else None
         self._locks: dict[str, asyncio.Lock] = {}
+        self._large: dict[str, asyncio.Lock] = {}
         self._asked: dict[str, deque[float]] = {}
         """The times of each key's requests to this process in the last minute."""
         self._running: set[asyncio.Task[None]] = set()
@@ -69,6 +86,10 @@ class Gateway:
                 if not is_ours:
                     raise Busy("another server has been storing messages of this key for too long; try again")
                 yield
+
+    def reading(self, owner: str, size: int) -> AbstractAsyncContextManager[object]:
+        """While a large body is prepared, other large ones of the same key wait: each may take half a gigabyte."""
+        return self._large.setdefault(owner, asyncio.Lock()) if size > LARGE_BYTES else nullcontext()
 
     # -- replies in progress
 
@@ -99,8 +120,6 @@ class Gateway:
             await asyncio.wait(list(self._running))
         if self._spans:
             await self._spans.close()
-        if self.workers:
-            await self.workers.close()
 
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
         if self._spans:

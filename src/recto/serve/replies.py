@@ -156,8 +156,7 @@ class ManagedReply(ServedReply):
     async def prepare(self) -> None:
         """Stores what is new and records the request, so that later failures lose nothing."""
         if self._request.entries[-1].role == "assistant":
-            other = "" if self._key.mode else "; `x-recto-mode: passthrough` passes on the beginning of a reply"
-            raise Invalid(f"messages must end with the message to answer{other}.", field="messages")
+            raise Invalid("messages must end with the message to answer.", field="messages")
         await self.gateway.check_spending(self._key)
         cap = cap_of(self._key)
         if cap:
