@@ -13,8 +13,8 @@ from recto.errors import Invalid, NoKey, NotFound, Refused
 from recto.providers.anthropic import AnthropicProvider
 from recto.providers.embedded import EmbeddedProvider
 from recto.providers.llama import LlamaProvider
-from recto.providers.local_servers import OllamaProvider
 from recto.providers.model import Done, Provider, TextPart
+from recto.providers.ollama import OllamaProvider
 from recto.providers.openai import OpenAIProvider
 from recto.providers.registry import KNOWN, NAMES, embedding_address, is_near, open_provider, split_name
 from recto.providers.scripted import ScriptedProvider

@@ -214,6 +214,10 @@ def reported_count(value: Any) -> int | None:
     return int(value) if value >= 0 and value == value // 1 else None
 
 
+def positive(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
 class Provider(Protocol):
     name: str
     format: Format

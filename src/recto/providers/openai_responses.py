@@ -91,8 +91,8 @@ def _item(item: Fields, kind: str, calls: dict[str, str]) -> Entry:
         item.refuse("type", "must be message, function_call or function_call_output")
     role = item.needed_choice("role", ROLES)
     content = item.content("content")
-    text = [Text(content)] if isinstance(content, str) and content else []
-    blocks = text if isinstance(content, str) else map(_part, content)
+    text = content if isinstance(content, str) else ""
+    blocks = [Text(text)] if text else [] if isinstance(content, str) else [_part(part) for part in content]
     return Entry("system" if role == "developer" else role, tuple(blocks))
 
 

@@ -9,7 +9,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from http import HTTPStatus
 from json import JSONDecoder
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -22,7 +21,7 @@ from recto.providers.http import ReplyReader, RequestTarget, Transport, connecti
 from recto.providers.model import Model, Provider, ReplyPart, VocabularyCounter, reported_count
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
-from recto.wire import Json, loads
+from recto.wire import Json, dumpb, loads
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -34,15 +33,6 @@ MAX_LIST_BYTES = 16 * 1024 * 1024
 
 class ModelLookup(Protocol):
     def find(self, provider: str, id: str) -> Model: ...
-
-
-class CountRequest(Struct, frozen=True):
-    """A request for a token count, which is in `field` of the answer."""
-
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-    field: str
 
 
 class RemoteProvider(ABC):
@@ -66,7 +56,7 @@ class RemoteProvider(ABC):
         self.name, self.base_url, self.catalog = name, _address(name, base_url), catalog
         self.key_variable, self.transport, self.is_custom = key_variable, transport or Transport(), is_custom
         self._key = (key or "").strip() or None
-        self.listed = ModelList(self._ask, self.list_urls)
+        self.listed = ModelList(self.ask, self.list_urls)
 
     @property
     @abstractmethod
@@ -97,29 +87,27 @@ class RemoteProvider(ABC):
         """The models that the server lists. Raises Unreachable."""
         return [found.applied(self.known(found.id)) for found in await self.listed.all()]
 
-    async def _ask(self, url: str) -> tuple[int, Json]:
+    @property
+    def root(self) -> str:
+        """The address without the /v1 of the OpenAI format."""
+        return self.base_url.removesuffix("/v1")
+
+    async def ask_root(self, path: str, body: Json = None, wait_s: float = PROBE_S) -> tuple[int, Json]:
+        return await self.ask(f"{self.root}{path}", body, wait_s)
+
+    async def ask(self, url: str, body: Json = None, wait_s: float = PROBE_S) -> tuple[int, Json]:
+        """The status and the answer of a server to a short question. Raises Unreachable."""
         try:
-            headers = {"user-agent": "recto", **self.headers(self.checked_key())}
+            key = self.checked_key()
         except (NoKey, Refused) as why:
             raise Unreachable(why.message) from why
-        return await ask_json(self.transport.client(url), url, headers)
-
-    def count_request(self, body: bytes) -> CountRequest | None:
-        """The request for a token count; None if there is no endpoint for it."""
-        return None
+        headers = {"user-agent": "recto", "content-type": "application/json", **self.headers(key)}
+        content = None if body is None else dumpb(body)
+        return await ask_json(self.transport.client(url), url, headers, content, wait_s)
 
     async def count_tokens(self, body: bytes, wait_s: float) -> int | None:
         """The provider's own count of a request; None without one, or without a key. Raises Unreachable."""
-        asked = self.count_request(body) if self._key else None
-        if asked is None:
-            return None
-        headers = {"user-agent": "recto", "content-type": "application/json", **asked.headers}
-        client = self.transport.client(asked.url)
-        status, answer = await ask_json(client, asked.url, headers, asked.body, wait_s)
-        count = reported_count(answer.get(asked.field)) if isinstance(answer, dict) else None
-        if status != HTTPStatus.OK or not count:
-            raise Unreachable(f"{self.name} did not count the tokens of a request (status {status}).")
-        return count
+        return None
 
     async def counter(self, model: Model) -> TokenCounter:
         return VocabularyCounter(model, self.format)
@@ -221,7 +209,7 @@ async def ask_json(
                 if len(body) > MAX_LIST_BYTES:
                     return response.status_code, None
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as why:
-        raise Unreachable("The server cannot be reached; check that it runs.") from why
+        raise Unreachable(f"The server at {url} cannot be reached; check that it runs.") from why
     return response.status_code, json_or_none(bytes(body))
 
 

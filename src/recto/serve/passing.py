@@ -108,7 +108,7 @@ class HeardReply:
 
     def end(self) -> None:
         if not self._is_lost and self.done is None:
-            self._read(self._reader.end if self._is_stream else lambda: self._reader.whole(loads(self._whole)))
+            self._read(self._reader.end if self._is_stream else lambda: self._reader.whole(loads(bytes(self._whole))))
 
     def _read(self, read: Callable[[], Sequence[ReplyPart]]) -> None:
         try:
