@@ -98,7 +98,7 @@ def test_a_model_gets_a_name_of_the_users_own(home: Path, project: Path) -> None
         """["Claude Sonnet 4.5"]
 provider = "Work"
 id = "claude-sonnet-4-5"
-context_limit = 150000
+window = 150000
 ["work:*"]
 images = false
 """,
@@ -120,16 +120,8 @@ def test_a_name_that_no_model_id_can_be_goes_to_no_provider(home: Path, name: st
     with pytest.raises(NotFound, match="write provider:model, or give a model this name"):
         ModelCatalog(home, None).full_name(name)
     write(home, '["Claude Sonnet 4.5"]\nprovider = "work"\nid = "x"\n')
-    with pytest.raises(NotFound, match=r"there is no model .*'Claude Sonnet 4\.5'"):
+    with pytest.raises(NotFound, match=r"there is no model .*which has 'Claude Sonnet 4\.5'"):
         ModelCatalog(home, None).full_name(name)
-
-
-def test_a_misspelt_name_is_told_with_the_one_that_is_near(home: Path) -> None:
-    write(home, '["Claude Sonnet 4.5"]\nprovider = "work"\nid = "x"\n')
-    with pytest.raises(
-        NotFound, match=r"no model 'claude sonet 4.5'; the nearest name in models.toml is 'Claude Sonnet 4.5'"
-    ):
-        ModelCatalog(home, None).full_name("claude sonet 4.5")
 
 
 COUNTED = {
@@ -276,20 +268,14 @@ def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) 
     [
         ("window = 3", ["window", "not a table", '["provider:model"]']),
         ('[":x"]\nwindow = 3000', [":x", '["provider:model"]']),
-        ('["a:b"]\ncontext = 3', ["context", "a:b", "use one of window, max_output"]),
+        ('["a:b"]\ncontext = 3', ["context", "a:b", "unknown field"]),
         ('["My Model"]\nprovider = "work"\nid = 7\n', ["provider and id"]),
-        ('["a:b"]\nwindow = 5000\ncontext_limit = 6000\n', ["another name for window"]),
-        ('["a:b"]\nwindow = 100', ["window", "from 256 on", "100"]),
-        ('["a:b"]\nwindow = 4096.0', ["window", "whole number"]),
-        ('["a:b"]\nmax_tokens = 0', ["max_tokens", "from 1 on"]),
-        ('["a:b"]\ntemperature = 3', ["temperature", "from 0 to 2"]),
-        ('["a:b"]\ntokenizer = "gpt2"', ["tokenizer", "o200k_base", "gemma4"]),
-        ('["a:b"]\nfactor = 0', ["factor", "from 0.1 to 10"]),
-        ('["a:b"]\nexact = 1', ["exact", "true or false"]),
+        ('["a:b"]\nwindow = 4096.5', ["window", "`int`"]),
+        ('["a:b"]\nmax_tokens = 0', ["max_tokens", ">= 1"]),
+        ('["a:b"]\ntokenizer = "gpt2"', ["tokenizer", "gpt2"]),
+        ('["a:b"]\nexact = 1', ["exact", "`bool`"]),
         ('["a:b"]\nstrategy = "forget"', ["strategy", "one of discard, summarize, hybrid", "'forget'"]),
-        ('["a:b"]\ncontrol = ["<"]', ["control", "two characters"]),
-        ('["a:b"]\nprices = 3', ["prices", "input, output, cache_read, cache_write"]),
-        ('["a:b"]\nprices.input = -3', ["prices.input", "US dollars"]),
+        ('["a:b"]\nprices.input = -3', ["prices", ">= 0"]),
     ],
 )
 def test_a_wrong_fact_is_named_with_its_file_and_what_is_allowed(home: Path, text: str, parts: list[str]) -> None:

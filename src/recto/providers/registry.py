@@ -236,19 +236,9 @@ def _guess(id: str) -> str:
     except LookupError:
         found = None
     if found is None or found not in KNOWN:
-        near = "".join(get_close_matches(id.lower(), _bare_names(), 1))
-        instead = f"did you mean {near}? Otherwise " if near else ""
-        raise Invalid(
-            f"{id!r} names no provider; {instead}write provider:model, for example {EXAMPLE}, or give it this "
-            f"name in {FILE} in RECTO_HOME.",
-            model=id,
-        )
+        told = f"write provider:model, for example {EXAMPLE}, or give it this name in {FILE} in RECTO_HOME"
+        raise Invalid(f"{id!r} names no provider; {told}.", model=id)
     return found
-
-
-def _bare_names() -> list[str]:
-    """Models that can be named without their provider."""
-    return [each.name.partition(":")[2] for each in ModelCatalog().all() if each.provider in KNOWN]
 
 
 def _address(name: str, environment: Mapping[str, str]) -> EndpointAddress:
