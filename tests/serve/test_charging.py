@@ -105,14 +105,15 @@ def test_a_key_with_a_limit_asks_no_model_without_a_price(endpoint: Start, upstr
 def test_a_reply_without_a_length_is_as_long_as_the_limit_allows(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream()
     server = endpoint("mine:m-1", needs_key=True)
-    for mode in MODES:
-        small, large = (made(server, f"{mode} {most}", spend_day=most, mode=mode) for most in (0.5, 50.0))
-        response = server.chat(user("How long?"), headers=small)
-        length = json.loads(provider.received[-1].body)["max_tokens"]
-        assert response.headers["x-recto-max-tokens"] == str(length)
-        assert 64 <= length < 500, "a thousand tokens out cost a dollar"
-        assert server.chat(user("How long?"), headers=large).status_code == 200
-        assert "max_tokens" not in json.loads(provider.received[-1].body)
+    small, large = (made(server, f"{most}", spend_day=most) for most in (0.5, 50.0))
+    response = server.chat(user("How long?"), headers=small)
+    length = json.loads(provider.received[-1].body)["max_tokens"]
+    assert response.headers["x-recto-max-tokens"] == str(length)
+    assert 64 <= length < 500, "a thousand tokens out cost a dollar"
+    assert server.chat(user("How long?"), headers=large).status_code == 200
+    assert "max_tokens" not in json.loads(provider.received[-1].body)
+    recorded = server.chat(user("How long?"), headers=made(server, "recorded", spend_day=0.5, mode="record"))
+    assert recorded.status_code == 429, "not a byte is changed"
 
 
 def test_a_field_that_may_raise_the_price_is_refused_under_a_limit(endpoint: Start, upstream: Upstream) -> None:
@@ -153,13 +154,11 @@ def test_a_stream_that_reports_no_usage_is_counted(endpoint: Start, upstream: Up
     last = {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     upstream(Loopback.events(chunk, last, "[DONE]"))
     server = endpoint("mine:m-1", needs_key=True)
-    for mode in ("record",):
-        for model, least, most in (("mine:m-1", 0.03, 0.06), ("mine:gpt-5-x", 0.1, 0.2)):
-            headers = made(server, f"{mode} {model}", spend_day=5.0, mode=mode)
-            answer = server.chat(user("How long?"), headers=headers, model=model, stream=True, max_tokens=100)
-            assert "seven" in answer.text
-            found = spent(server, f"{mode} {model}")
-            assert least < found < most, "what a model thinks unseen counts with its bound"
+    for model, least, most in (("mine:m-1", 0.03, 0.06), ("mine:gpt-5-x", 0.1, 0.2)):
+        headers = made(server, model, spend_day=5.0, mode="record")
+        answer = server.chat(user("How long?"), headers=headers, model=model, stream=True, max_tokens=100)
+        assert "seven" in answer.text
+        assert least < spent(server, model) < most, "what a model thinks unseen counts with its bound"
 
 
 WRITTEN = "seven " * 30

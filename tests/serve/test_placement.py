@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.conftest import Script
-from tests.serve.conftest import Start, assistant, user
 
 from recto.api.client_turn import said_path
 from recto.api.desk import new_desk
 from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
-from recto.serve import placement
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.placement import place
 from recto.store import replies as awaited_replies
@@ -219,20 +216,3 @@ def test_another_question_with_the_same_short_answer_is_no_rewording(home: Home)
     other: list[Said] = [*before, ("user", "Shall we sail on Sunday?"), ("assistant", "Yes."), ("user", "At noon?")]
     _, path = home.ask("emil", other, "Yes.")
     assert "Shall we sail on Sunday?" in path
-
-
-@pytest.mark.parametrize("is_dialogue", [True, False])
-def test_a_very_long_history_is_stored_in_steps_and_whole(
-    endpoint: Start, script: Script, monkeypatch: pytest.MonkeyPatch, is_dialogue: bool
-) -> None:
-    monkeypatch.setattr(placement, "MOST_AT_ONCE", 3)
-    server = endpoint(script({"text": "Fine."}))
-    texts = [f"message {number}" for number in range(11)]
-    history = [assistant(text) if at % 2 and is_dialogue else user(text) for at, text in enumerate(texts)]
-    first = server.chat(*history)
-    home = first.headers["x-recto-conversation"]
-    assert server.said(home) == [*texts, "Fine."]
-    more = [user(f"more {number}") for number in range(5)]
-    second = server.chat(*history, assistant("Fine."), *more)
-    assert second.headers["x-recto-conversation"] == home
-    assert server.said(home) == [*texts, "Fine.", *(each["content"] for each in more), "Fine."]

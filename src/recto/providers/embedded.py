@@ -10,9 +10,8 @@ import os
 import re
 import secrets
 import threading
-import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager, closing, suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, closing, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,11 +22,11 @@ from recto.errors import Invalid, NotFound
 from recto.providers.http import RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.model import Done, Model, ReplyPart, TextPart
-from recto.providers.openai import Dialect, OpenAIFormat
+from recto.providers.openai import OpenAIFormat
 from recto.providers.remote import ModelLookup
 from recto.weights import Weights, chat_models
-from recto.window.count import Count, TokenCounter
-from recto.window.request import Format, Piece, Purpose
+from recto.window.count import TokenCounter
+from recto.window.request import Format, Purpose
 from recto.wire import loads
 
 ENGINE = "xllamacpp"
@@ -41,8 +40,6 @@ RETRY_POLICY = RetryPolicy(read_s=1200)
 MAX_THREADS = 8
 # A server that takes longer to start is left to its first request.
 AT_WORK_WITHIN_S = 60
-# A model unused for this long is unloaded.
-IDLE_S = 600.0
 # (multiplier, allowed length) Measured on questions about notes: without it one answer in seven repeated itself
 # endlessly. A penalty on single words, or a longer lookback, makes so small a model invent figures that it should
 # quote.
@@ -54,8 +51,6 @@ class Running(Struct, eq=False):
     key: str
     server: object
     """Stops when it is garbage-collected."""
-    users: int = 0
-    last_used: float = 0.0
 
 
 _running: dict[tuple[Path, int], Running] = {}
@@ -66,50 +61,38 @@ class EmbeddedProvider:
     name = NAME
 
     def __init__(self, catalog: ModelLookup, window: int | None = None) -> None:
-        self.format: Format = OpenAIFormat(Dialect(asks_timings=True))  # a reply that is cut off has usage too
+        self.format: Format = OpenAIFormat()
         self._catalog = catalog
         self._window = window
-        self._opened: dict[str, tuple[Running, LlamaProvider]] = {}
+        self._opened: dict[str, LlamaProvider] = {}
 
     async def model(self, name: str) -> Model:
         return self._facts(_weights(name.removeprefix(f"{NAME}:")).name)
 
     async def counter(self, model: Model) -> TokenCounter:
-        async with self._in_use(model.id) as provider:
-            return _EmbeddedCounter(self, model, await provider.counter(model))
+        return await (await self._provider(model.id)).counter(model)
 
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
-        asked = loads(body)
-        async with self._in_use(asked["model"]) as provider:
-            parts = provider.stream(body, purpose)
-            if asked["model"] == TINY:
-                parts = _ended(parts, ReplyEnd())
-            async with aclosing(parts):
-                async for part in parts:
-                    yield part
+        model = loads(body)["model"]
+        parts = (await self._provider(model)).stream(body, purpose)
+        async with aclosing(_ended(parts, ReplyEnd()) if model == TINY else parts) as ended:
+            async for part in ended:
+                yield part
 
     async def close(self) -> None:
-        """Closes the connections; the servers run until they are idle or the process ends."""
-        for _, provider in self._opened.values():
+        """Closes the connections; the servers run until the process ends."""
+        for provider in self._opened.values():
             await provider.close()
 
-    @asynccontextmanager
-    async def _in_use(self, id: str) -> AsyncGenerator[LlamaProvider]:
-        """The provider of a running server, which is not stopped meanwhile."""
+    async def _provider(self, id: str) -> LlamaProvider:
+        """The provider of a running server."""
         window = self._facts(id).window
         assert window is not None
         running = await asyncio.to_thread(take, _weights(id), window)
-        try:
-            opened, provider = self._opened.get(id, (None, None))
-            if provider is None or opened is not running:
-                if provider:
-                    await provider.close()
-                address, transport = f"{running.address}/v1", Transport(RETRY_POLICY)
-                provider = LlamaProvider(NAME, address, running.key, self._catalog, transport=transport)
-                self._opened[id] = running, provider
-            yield provider
-        finally:
-            give_back(running)
+        if id not in self._opened:
+            address, transport = f"{running.address}/v1", Transport(RETRY_POLICY)
+            self._opened[id] = LlamaProvider(NAME, address, running.key, self._catalog, transport=transport)
+        return self._opened[id]
 
     def _facts(self, id: str) -> Model:
         model, most = self._catalog.find(NAME, id), _weights(id).max_window
@@ -120,24 +103,6 @@ class EmbeddedProvider:
         return model if self._window is None else replace(model, window=window, window_from="settings")
 
 
-class _EmbeddedCounter:
-    """Counts with the server, restarting it if necessary."""
-
-    is_quick = False
-
-    def __init__(self, provider: EmbeddedProvider, model: Model, learned: TokenCounter) -> None:
-        self._provider, self._model = provider, model
-        self.key, self.note = learned.key, learned.note
-        self.priming, self.without_system = learned.priming, learned.without_system
-
-    async def count(self, pieces: Sequence[Piece]) -> list[Count]:
-        async with self._provider._in_use(self._model.id) as provider:
-            counter = await provider.counter(self._model)
-            counts = await counter.count(pieces)
-            self.note = counter.note
-            return counts
-
-
 async def _ended(parts: AsyncGenerator[ReplyPart], end: "ReplyEnd") -> AsyncGenerator[ReplyPart]:
     async with aclosing(parts):
         async for part in parts:
@@ -145,7 +110,7 @@ async def _ended(parts: AsyncGenerator[ReplyPart], end: "ReplyEnd") -> AsyncGene
                 if text := end.take(part.text):
                     yield TextPart(text)
                 if end.is_over:
-                    yield Done("stop", part.usage)
+                    yield Done("stop")
                     return
             else:
                 if isinstance(part, Done) and (rest := end.rest()):
@@ -162,35 +127,14 @@ def _weights(id: str) -> Weights:
 
 
 def take(weights: Weights, window: int) -> Running:
-    """This process's server for a model and a window size; must be given back. The first call loads the weights."""
+    """This process's server for a model and a window size. The first call loads the weights."""
     with _lock:
         if missing := missing_parts(weights.name):
             raise NotFound(missing)
         (path,) = weights.find() or []
         if (path, window) not in _running:
             _running[path, window] = _launch(weights, path, window)
-        running = _running[path, window]
-        running.users += 1
-        return running
-
-
-def give_back(running: Running) -> None:
-    """Stops the server after a while without use: a model takes up to two gigabytes."""
-    with _lock:
-        running.users -= 1
-        running.last_used = time.monotonic()
-        if running.users == 0:
-            timer = threading.Timer(IDLE_S, _stop_idle, [running])
-            timer.daemon = True
-            timer.start()
-
-
-def _stop_idle(running: Running) -> None:
-    with _lock:
-        if running.users == 0 and time.monotonic() - running.last_used >= IDLE_S * 0.9:
-            for key in [key for key, each in _running.items() if each is running]:
-                del _running[key]
-            running.server = None  # ends it
+        return _running[path, window]
 
 
 def missing_parts(id: str) -> str | None:

@@ -150,8 +150,6 @@ def accepted(parameters: Parameters, model: Model) -> tuple[Parameters, tuple[st
 
 class TextPart(Struct, frozen=True):
     text: str
-    usage: Usage | None = None
-    """So far, from servers that report it with every token."""
 
 
 class ThinkingPart(Struct, frozen=True):

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from recto.base.ids import new_id
 from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
@@ -45,8 +44,6 @@ class Dialect(Struct, frozen=True):
 
     max_tokens_field: str = "max_tokens"
     asks_usage: bool = True
-    asks_timings: bool = False
-    """llama.cpp then reports its usage with every token, not only at the end."""
     ids: re.Pattern[str] = re.compile(r"[!-~]+")
     """Ids of tool calls that can be sent back unchanged. Gateways store more than a name in an id."""
 
@@ -69,7 +66,6 @@ class OpenAIFormat:
 
     def preamble(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
         usage = b',"stream_options":{"include_usage":true}' if self.dialect.asks_usage else b""
-        usage += b',"timings_per_token":true' if self.dialect.asks_timings else b""
         head = b'{"model":' + dumpb(model) + b',"stream":true' + usage
         pieces = [Piece("head", head + (b',"tools":[' if tools else b',"messages":['))]
         for number, tool in enumerate(tools):
@@ -265,10 +261,7 @@ class OpenAIReader:
         if event.name == "error" or chunk.get("error"):
             raise ReportedError(chunk)
         self._usage = _read_usage(chunk.get("usage")) or self._usage
-        parts = [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
-        if so_far := _read_timings(chunk.get("timings")):
-            return [replace(part, usage=so_far) if isinstance(part, TextPart) else part for part in parts]
-        return parts
+        return [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
 
     def whole(self, reply: Json) -> list[ReplyPart]:
         given = reply.get("choices") or ()
@@ -350,14 +343,6 @@ def _read_usage(raw: Json) -> Usage | None:
         reasoning=max(reasoning, beside),
         cache_write=_count(details, "cache_write_tokens"),
     )
-
-
-def _read_timings(raw: Json) -> Usage | None:
-    """The usage that a llama.cpp server reports with every token on request."""
-    if not isinstance(raw, dict) or (read := reported_count(raw.get("prompt_n"))) is None:
-        return None
-    cached = _count(raw, "cache_n")
-    return Usage(input=read + cached, output=_count(raw, "predicted_n"), cache_read=cached)
 
 
 def _count(counts: Json, name: str) -> int:

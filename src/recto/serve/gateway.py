@@ -25,6 +25,7 @@ from recto.serve.telemetry import Collector, Metrics, ReplyTrace, SpanExporter
 from recto.store.clients import AccessKey
 from recto.turn.session import ChatSession
 from recto.turn.spending import SpendCap
+from recto.wire import Json
 
 log = logging.getLogger(__name__)
 Mode = Literal["manage", "record"]
@@ -40,6 +41,12 @@ OWN_NAMES = ("recto", "default")
 CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confirm": False}
 """Settings of clients' conversations: memory is shared by all users of a home, and nobody can be asked."""
 OPEN = AccessKey("", "")
+
+
+# Tiers that cost no more than the known prices.
+USUAL_TIERS = (None, "auto", "default", "flex", "standard_only")
+OWN_TOOLS = (None, "function", "custom")
+"""Types of tools that the client runs itself."""
 
 
 class KeyRefused(NoKey):
@@ -193,6 +200,26 @@ class Gateway:
 
 def cap_of(key: AccessKey) -> SpendCap | None:
     return None if key.spend_day is None else SpendCap(key.name, key.spend_day)
+
+
+def objects_in(value: Json) -> list[dict[str, Json]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def check_fields(key: str, fields: Mapping[str, Json], known: frozenset[str]) -> None:
+    """Rejects fields that may raise the price of a call, for a key with a limit. Unknown fields may: some gateways
+    accept another model, or a search, in a field of their own."""
+    unknown = sorted(set(fields) - known)
+    if fields.get("service_tier") not in USUAL_TIERS:
+        unknown.append("service_tier")
+    if any(each.get("type") not in OWN_TOOLS for each in objects_in(fields.get("tools"))):
+        unknown.append("tools")
+    if unknown:
+        raise Invalid(
+            f"{unknown[0][:80]} is not allowed here: the key {key} has a spending limit, and the cost of this "
+            "cannot be known before the call.",
+            field=unknown[0],
+        )
 
 
 # -- sessions between requests

@@ -5,7 +5,7 @@ A copy of the reply is read as well, to store it and for its cost.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -16,10 +16,17 @@ from recto.base.background import FOREGROUND
 from recto.base.ids import new_id
 from recto.chat.blocks import Block, written_text
 from recto.chat.message import Message, MessageBuilder, Status, Usage, now
-from recto.errors import Invalid, ProviderError, RectoError, SpendLimit, StoreError
+from recto.errors import Invalid, ProviderError, RectoError, StoreError
 from recto.providers.catalog import thinks_unseen
 from recto.providers.client import parsed
-from recto.providers.client_formats import OPENAI, body_pieces, with_member, with_model
+from recto.providers.client_formats import (
+    OPENAI,
+    body_members,
+    body_pieces,
+    body_tokens,
+    is_measured,
+    with_model,
+)
 from recto.providers.http import BAD_DATA, MAX_EVENT_BYTES, EventReader, ReplyReader, ReportedError
 from recto.providers.model import (
     Attempt,
@@ -29,34 +36,120 @@ from recto.providers.model import (
     ReplyMeter,
     ReplyPart,
     VocabularyCounter,
+    reported_count,
     says_something,
 )
 from recto.providers.remote import RemoteProvider, embeddings_url, remote_of
 from recto.sentences.priority import priority_of
-from recto.serve.charging import (
-    EMBEDDING_FIELDS,
-    CallBound,
-    CallCost,
-    begin_charge,
-    bound_of,
-    check_fields,
-    check_members,
-    embedding_bound,
-    embedding_cost,
-)
-from recto.serve.gateway import cap_of
+from recto.serve.gateway import cap_of, check_fields, objects_in
 from recto.serve.placement import place
 from recto.serve.replies import Call, ServedReply, model_headers
+from recto.settings.settings import SpendSettings
+from recto.store.store import Store
 from recto.turn.incoming_message import delta_of
-from recto.turn.spending import SpendCap, check_limits, priced, unpriced_refusal
+from recto.turn.spending import (
+    LARGEST_REPLY,
+    SpendCap,
+    check_cap,
+    check_day,
+    check_limits,
+    is_priced,
+    largest_reply,
+    priced,
+    unpriced_refusal,
+)
 from recto.window.calibration import is_believable
-from recto.window.request import Entry, Request
+from recto.window.request import Entry, Format, Request
 from recto.wire import Json, loads
 
 log = logging.getLogger(__name__)
 
+MOST_REPLIES = 128
+LENGTHS = ("max_tokens", "max_completion_tokens")
+EMBEDDING_FIELDS = frozenset(
+    {"model", "input", "dimensions", "encoding_format", "user", "output_dimension", "output_dtype", "input_type"}
+)
 # Parts or chunks, of at most 64 KB each, that the client has not read yet.
 MOST_UNREAD = 256
+
+
+# -- the maximum and actual cost. The bound is written before the call, in the transaction that checks the limits, and
+# settled with the cost after it. Managed requests do the same in `turn/spending.py`.
+
+
+class CallBound(Struct, frozen=True):
+    """The maximum cost of a call: its input, and its replies at their longest."""
+
+    model: Model
+    tokens: int
+    longest: int
+    """Of one reply."""
+    replies: int = 1
+
+    @property
+    def most(self) -> float | None:
+        """US dollars; None if the price is unknown."""
+        prices = self.model.prices
+        longest = min(self.longest, self.model.max_output or self.longest)
+        return prices.at_most(self.tokens, self.replies * longest) if prices else None
+
+
+async def bound_of(body: bytes, data: Mapping[str, Json], format: Format, model: Model) -> CallBound:
+    """The bound of the body as sent; `data` is what the client sent."""
+    given = [each for name in LENGTHS if type(each := data.get(name)) is int and each > 0]
+    replies = data.get("n")
+    if replies is not None and not (type(replies) is int and 1 <= replies <= MOST_REPLIES):
+        raise Invalid(f"n must be a whole number from 1 to {MOST_REPLIES}.", field="n")
+    longest = max(given) if given else largest_reply(model)
+    is_free = not is_priced(model) or not (model.prices and model.prices.at_most(1, 1))
+    tokens = 0 if is_free else await asyncio.to_thread(body_tokens, body, format, model)
+    if not all(is_measured(each.get("content")) for each in objects_in(data.get("messages"))):
+        tokens = max(tokens, model.window or LARGEST_REPLY)
+    return CallBound(model, tokens, longest, replies or 1)
+
+
+def embedding_bound(body: bytes, model: Model) -> CallBound:
+    """Vectors have no price of their own, and no token is shorter than a byte."""
+    prices = model.prices
+    prices = replace(prices, output=prices.output or 0.0) if prices and prices.input is not None else None
+    return CallBound(replace(model, prices=prices), len(body), 0)
+
+
+def check_members(body: bytes) -> None:
+    """Rejects a duplicate field: a provider may read the one that we do not."""
+    names = [name for name, _, _ in body_members(body.decode())]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise Invalid(f"{twice[:80]} is given twice.", field=twice)
+
+
+def begin_charge(
+    store: Store, owner: str, cap: SpendCap | None, limits: SpendSettings, purpose: str, bound: CallBound
+) -> int:
+    """Writes the bound of a call outside any conversation; raises SpendLimit if it is too high."""
+    with store.database.write():
+        if cap:
+            check_cap(store, cap, bound.model.name, bound.most)
+        check_day(store, limits, bound.most)
+        return store.charges.begin(owner, bound.model.name, purpose, bound.most)
+
+
+class CallCost(Struct, frozen=True):
+    cost_usd: float | None
+    """None if the price is unknown."""
+    usage: Usage | None = None
+
+
+def embedding_cost(bound: CallBound, answer: bytes) -> CallCost:
+    """By the reported usage, else the maximum."""
+    try:
+        told = loads(answer)["usage"]
+        tokens = reported_count(told.get("prompt_tokens") or told.get("total_tokens"))
+    except BAD_DATA:
+        tokens = None
+    if not tokens:
+        return CallCost(bound.most)
+    usage = Usage(tokens, 0)
+    return CallCost(priced(bound.model, usage).cost_usd, usage)
 
 
 # -- our copy of the reply
@@ -159,12 +252,11 @@ class PassedRequest(ServedReply):
         self._name = self.gateway.model_for(self._key, self._data["model"])
         self._request: Request | None = None
         """As stored, without its bytes."""
-        self._shortened: int | None = None
         self._refusal: ProviderError | None = None
 
     @property
     def headers(self) -> dict[str, str]:
-        headers = {"x-recto-mode": "record", **model_headers(self._model.name, self._shortened)}
+        headers = {"x-recto-mode": "record", **model_headers(self._model.name)}
         if self._request:
             headers |= {"x-recto-conversation": self._request.conversation, "x-recto-request": self._request.id}
         return headers
@@ -184,15 +276,16 @@ class PassedRequest(ServedReply):
         if cap and self._bound.most is None:
             raise unpriced_refusal(cap.key, self._model.name)
         if cap and self._bound.most:
-            check_members(self._body)
+            check_members(sent)
             check_fields(cap.key, self._data, self._format.bounded)
+        self._body = sent
         at = (self.gateway, self._key.name, self._conversation, self._model.name)
         with FOREGROUND.begin():
             self.placement = await place(*at, self._entries())
         self._data.pop("messages", None)  # already read, and large
         self._heard = HeardReply(ReplyMeter(*self._limit), self._format.reader(), is_stream=self._is_stream)
         try:
-            self._body = await self._reserved(sent, cap)
+            await self.gateway.store.do(self._reserve, sent, cap)
         except BaseException:
             await asyncio.shield(self.end_delivery(is_delivered=False))
             raise
@@ -220,19 +313,6 @@ class PassedRequest(ServedReply):
         counts = [each for each in (tokens, choices) if type(each) is int and each > 0]
         limit = ReplyLimit(settings.reply.max_characters, settings.tools.call_limit)
         return limit, prod(counts) if tokens in counts else None
-
-    async def _reserved(self, body: bytes, cap: SpendCap | None) -> bytes:
-        """The body to send, once its maximum cost is stored. A reply without a set length is shortened to what the
-        limits leave."""
-        try:
-            await self.gateway.store.do(self._reserve, body, cap)
-        except SpendLimit as why:
-            if (longest := self._bound.shorter(why)) is None:
-                raise
-            self._shortened, self._bound = longest, replace(self._bound, longest=longest)
-            body = with_member(body, self._remote.length_field, longest)
-            await self.gateway.store.do(self._reserve, body, cap)
-        return body
 
     def _reserve(self, body: bytes, cap: SpendCap | None) -> None:
         """Runs in the store's thread; raises SpendLimit if it costs too much."""

@@ -21,8 +21,7 @@ from recto.events import ContextCompacted, Event, Replied
 from recto.providers.client import ClientRequest
 from recto.providers.client_formats import ClientFormat
 from recto.providers.model import Done, ReplyPart
-from recto.serve.charging import check_fields
-from recto.serve.gateway import Gateway, cap_of
+from recto.serve.gateway import Gateway, cap_of, check_fields
 from recto.serve.placement import FoundConversation, Placement, place
 from recto.serve.telemetry import ReplyTrace
 from recto.store.clients import AccessKey
@@ -258,7 +257,7 @@ class ManagedReply(ServedReply):
         await self.gateway.tell(self.exchange.request.id, None if error else self._message, self._trace, error)
 
 
-def model_headers(model: str, shortened: int | None) -> Mapping[str, str]:
+def model_headers(model: str, shortened: int | None = None) -> Mapping[str, str]:
     """The model that answers, and the limit set on its reply."""
     text = "".join(char if " " <= char <= "~" else "?" for char in model)
     return {"x-recto-model": text} | ({} if shortened is None else {"x-recto-max-tokens": str(shortened)})
