@@ -9,7 +9,6 @@ import pytest
 from recto.errors import Invalid, NotFound
 from recto.providers.catalog import (
     CHECKS,
-    PRICED,
     SHIPPED,
     VOCABULARIES,
     ModelCatalog,
@@ -182,12 +181,6 @@ def test_all_lists_models_to_talk_to_by_name_once(home: Path) -> None:
     assert list(models) == sorted(models)
 
 
-def test_every_provider_with_prices_is_one_of_the_price_data() -> None:
-    from genai_prices import data_snapshot
-
-    assert set(PRICED.values()) <= {provider.id for provider in data_snapshot.get_snapshot().providers}
-
-
 def test_the_project_wins_over_home_and_home_over_what_is_known(home: Path, project: Path) -> None:
     write(home, '["openai:gpt-4o"]\nwindow = 64000\nmax_output = 5\nprices.input = 1\n')
     write(project / ".recto", '["openai:gpt-4o"]\nwindow = 32000\nprices.output = 2.5\n')
@@ -256,13 +249,6 @@ def test_every_key_is_documented() -> None:
     assert [key for key in CHECKS if f"| `{key}` |" not in text] == []
 
 
-def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) -> None:
-    write(home, '["w:a-b"]\nwindow = 1000\n["w:*"]\nwindow = 3000\ntools = false\n["w:a-*-long*"]\nwindow = 2000\n')
-    catalog = ModelCatalog(home, None)
-    assert [catalog.find("w", id).window for id in ("a-b", "a-x-long-one", "z")] == [1000, 2000, 3000]
-    assert not catalog.find("w", "a-b").tools
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -309,14 +295,3 @@ def test_a_broken_file_is_named_with_its_line(home: Path, project: Path) -> None
     with pytest.raises(Invalid, match="line 3") as caught:
         ModelCatalog(home, project).find("a", "b")
     assert str(path) in caught.value.message
-
-
-def test_a_file_that_is_not_text_or_cannot_be_read_is_named(home: Path) -> None:
-    path = home / "models.toml"
-    path.write_bytes(b'["a:b"]\n# \xff\n')
-    with pytest.raises(Invalid, match="not UTF-8"):
-        ModelCatalog(home, None).find("a", "b")
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(Invalid, match="cannot be read"):
-        ModelCatalog(home, None).find("a", "b")

@@ -197,7 +197,8 @@ async def main():
     async for part in provider.stream(head + user + b'],"max_tokens":4}', "reply"):
         pass
     async with contextlib.aclosing(provider.stream(head + user + b']}', "reply")) as reply:
-        await anext(reply)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(anext(reply), 2)
         END
     await provider.close()
 """

@@ -181,10 +181,6 @@ def test_other_regular_templates_are_exact_too(template: str) -> None:
     assert same_count(template, "", said).exact
 
 
-def test_a_control_text_that_was_not_defused_counts_as_the_token_it_is() -> None:
-    assert same_count(SMOLLM2, "Be brief.", [("user", f"a{FORGED}b")]).exact
-
-
 def test_a_forged_turn_is_no_turn_after_defusing() -> None:
     async def act(server: LlamaServer) -> int:
         rendered = await server.render([("system", "Be brief."), ("user", defuse(FORGED, CONTROL))], True)
@@ -250,17 +246,6 @@ def test_tools_calls_results_and_images_are_estimates() -> None:
     assert len(costly) == 5
     assert all(not count.exact and 5 < count.tokens < 1000 for count in costly)
     assert all(count == Count(0) for count, piece in zip(counts, body, strict=True) if piece.kind in ("head", "join"))
-
-
-def test_many_texts_are_counted_as_each_by_itself() -> None:
-    texts = [f"text {number} \n" * (number % 7) for number in range(1200)]
-
-    async def act(server: LlamaServer) -> None:
-        together = await server.counts(texts)
-        assert together[:40] == [len(await server.tokens(text)) for text in texts[:40]]
-        assert len(together) == 1200
-
-    with_server(SMOLLM2, act)
 
 
 def provider(url: str, home: Path = NOWHERE, **more: Any) -> LlamaProvider:

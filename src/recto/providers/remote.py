@@ -281,23 +281,23 @@ class ModelList:
     def __init__(self, ask: Ask, urls: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
         """The later URLs are asked only for windows that the earlier ones do not report."""
         self._ask, self._urls = ask, urls
-        self._known: dict[str, list[ListedModel]] = {}
-        self._unsettled: set[str] = set()
-        """URLs to ask again, because they listed a model that was not loaded."""
+        self._known: dict[str, ListedModel | None] = {}
+        self._settled = set[str]()
         self._schedule = ProbeSchedule(clock)
 
     async def about(self, id: str) -> ListedModel | None:
-        """The server's entry for a model; None if there is none, or no answer."""
-        found = None
-        for url in self._urls:
-            if (models := await self._models(url)) is None:
-                break
-            found = _named(id, models) or found
-            if found and found.window:
-                if not found.is_loaded:
-                    self._unsettled.add(url)
-                break
-        return found
+        """The server's entry for a model; None if there is none, or no answer. Asked again while it is not loaded."""
+        if id not in self._settled and self._schedule.is_due:
+            try:
+                self._known[id] = found = _named(id, await self.all())
+            except Unreachable:
+                self._schedule.failed()
+            else:
+                if found is None or found.is_loaded:
+                    self._settled.add(id)
+                else:
+                    self._schedule.failed()
+        return self._known.get(id)
 
     async def all(self) -> list[ListedModel]:
         """Every model that the server lists. Raises Unreachable."""
@@ -309,19 +309,6 @@ class ModelList:
             if offered and all(model.window for model in offered.values()):
                 break
         return list(offered.values())
-
-    async def _models(self, url: str) -> list[ListedModel] | None:
-        """The models listed by the URL, kept after the first time; None if the server does not answer."""
-        is_asked = url not in self._known or url in self._unsettled
-        if is_asked and self._schedule.is_due:
-            try:
-                self._known[url] = await self._read(url)
-            except Unreachable:
-                self._schedule.failed()
-            if url in self._unsettled:
-                self._schedule.failed()
-                self._unsettled.discard(url)
-        return self._known.get(url)
 
     async def _read(self, url: str) -> list[ListedModel]:
         status, answer = await self._ask(url)

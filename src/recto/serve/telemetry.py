@@ -199,7 +199,7 @@ def find_collector(environment: Mapping[str, str]) -> Collector | None:
     def get(name: str) -> str:
         return environment.get(f"OTEL_{name}", "").strip()
 
-    if get("SDK_DISABLED").lower() == "true" or get("TRACES_EXPORTER").lower() == "none":
+    if get("SDK_DISABLED").lower() == "true":
         return None
     base = get("EXPORTER_OTLP_ENDPOINT").rstrip("/")
     url = get("EXPORTER_OTLP_TRACES_ENDPOINT") or (f"{base}/v1/traces" if base else "")
