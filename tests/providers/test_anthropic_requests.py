@@ -139,16 +139,13 @@ def test_results_are_not_said_by_a_user() -> None:
 
 def test_documents_come_as_text_or_as_they_are() -> None:
     text = {"type": "text", "media_type": "text/plain", "data": "inside"}
-    content = {"type": "content", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
     assert shown(
         {"type": "document", "source": text, "title": "a.txt", "context": "About"},
-        {"type": "document", "source": content},
         {"type": "document", "source": {"type": "url", "url": "https://x.org/a.pdf"}},
         {"type": "search_result", "title": "T", "source": "s", "content": [{"type": "text", "text": "found"}]},
     ) == (
         Text("About"),
         File("a.txt", "inside"),
-        File("document", "a\nb"),
         File("document", "", "application/pdf", url="https://x.org/a.pdf"),
         File("T (s)", "found"),
     )

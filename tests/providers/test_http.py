@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
@@ -229,12 +229,6 @@ def test_a_connection_that_breaks_after_the_finish_loses_nothing(ask: Ask, speak
     assert ask(Loopback.events(*speaker.reply[:-1])).parts == REPLY
 
 
-def test_an_error_inside_the_stream_before_a_token_is_tried_again(ask: Ask, speaker: Speaker) -> None:
-    talk = ask(Loopback.events(speaker.begins[0], speaker.overloaded), Loopback.events(*speaker.reply))
-    assert len(talk.attempts) == 1
-    assert talk.parts[1:] == REPLY
-
-
 def test_an_error_inside_the_stream_after_a_token_is_raised_as_partial(ask: Ask, speaker: Speaker) -> None:
     talk = ask(Loopback.events(*speaker.begins, speaker.overloaded))
     assert isinstance(talk.error, Unreachable)
@@ -318,20 +312,6 @@ def test_a_wish_that_makes_no_sense_never_makes_a_wait_without_end(ask: Ask, spe
             assert (talk.error.retry_after_s or 0) <= 24 * 3600
 
 
-@pytest.mark.parametrize("begun", [False, True])
-def test_a_server_that_hangs_is_unreachable(ask: Ask, speaker: Speaker, begun: bool) -> None:
-    answer = Loopback.events(*speaker.begins, end="hanging") if begun else Loopback.nothing("hanging")
-    talk = ask(answer, retry_policy=RetryPolicy(read_s=0.2))
-    assert isinstance(talk.error, Unreachable)
-    assert talk.error.partial is begun
-    assert len(talk.server.received) == 1
-
-
-def test_a_server_that_does_not_hang_up_after_its_reply_costs_nothing(ask: Ask, speaker: Speaker) -> None:
-    talk = ask(Loopback.events(*speaker.reply, end="hanging"), times=2)
-    assert talk.parts == REPLY * 2
-
-
 async def test_nobody_listening_is_unreachable(speaker: Speaker) -> None:
     waits: list[float] = []
 
@@ -348,37 +328,12 @@ async def test_nobody_listening_is_unreachable(speaker: Speaker) -> None:
     await provider.close()
 
 
-async def test_an_address_that_cannot_be_asked_is_unreachable(speaker: Speaker) -> None:
-    provider = speaker.provider("acme", "http://host\x7f/v1", "k", OneModel())
-    with pytest.raises(Unreachable, match="check its address") as caught:
-        [part async for part in provider.stream(BODY, "reply")]
-    assert not caught.value.sent
-    await provider.close()
-
-
 def test_a_proxy_of_the_environment_is_not_for_loopback(
     ask: Ask, speaker: Speaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert ask(Loopback.events(*speaker.reply)).parts == REPLY
-
-
-async def test_a_reader_who_leaves_closes_the_connection(speaker: Speaker) -> None:
-    async with Loopback(Loopback.events(*speaker.begins, end="hanging")) as server:
-        provider = speaker.provider("acme", server.url, "k", OneModel())
-        parts: AsyncIterator[ReplyPart] = provider.stream(BODY, "reply")
-        assert await anext(parts) == TextPart("Grüße")
-        reading = asyncio.ensure_future(anext(parts))
-        await asyncio.sleep(0)
-        reading.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reading
-        await provider.close()
-
-
-def test_garbage_after_the_finish_loses_nothing(ask: Ask, speaker: Speaker) -> None:
-    assert ask(Loopback.events(*speaker.reply[:-1], {"type": "message_delta", "choices": [5]})).parts == REPLY
 
 
 def test_a_last_event_without_its_blank_line_counts(ask: Ask, speaker: Speaker) -> None:

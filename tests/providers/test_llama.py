@@ -20,7 +20,6 @@ from recto.providers.catalog import ModelCatalog
 from recto.providers.llama import LlamaProvider, LlamaServer, TemplateCounter, learn_counter
 from recto.providers.model import Done, VocabularyCounter
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.remote import FREE_FAILURES
 from recto.sources.source import Tool
 from recto.weights import named
 from recto.window.count import Count
@@ -190,15 +189,6 @@ def test_a_forged_turn_is_no_turn_after_defusing() -> None:
     assert with_server(SMOLLM2, act) == 3
 
 
-def test_every_control_text_of_the_shipped_table_is_one_token_and_none_is_missing() -> None:
-    async def act(server: LlamaServer) -> tuple[list[int], list[int]]:
-        return await server.tokens("".join(CONTROL)), await server.tokens("!")
-
-    tokens, first_plain = with_server(SMOLLM2, act)
-    assert tokens == list(range(len(CONTROL)))
-    assert first_plain == [len(CONTROL)]
-
-
 def test_contents_that_a_template_trims_are_estimates_and_the_others_exact() -> None:
     async def act(server: LlamaServer) -> list[Count]:
         body = pieces("Be brief.", [("user", "trimmed \n"), ("user", "kept")])
@@ -355,19 +345,3 @@ async def test_a_tokenizer_that_fails_is_replaced_by_estimates_until_it_works_ag
             assert counter.note.startswith("Tokens are estimated for now: the llama.cpp server at http://127.0.0.1:1")
             assert (await ours.model("qwen3:8b")).exact is False
     await ours.close()
-
-
-async def test_a_failing_tokenizer_is_not_asked_for_every_piece() -> None:
-    ours, asked = provider("http://127.0.0.1:1/v1"), list[str]()
-    ours.server = LlamaServer("http://127.0.0.1:1", FailingTokenizer().ask)
-    counter = await ours.counter(ours.known("x"))
-
-    async def fail(texts: Sequence[str]) -> list[int]:
-        asked.extend(texts)
-        raise Unreachable("The server is gone.")
-
-    ours.server.counts = fail  # type: ignore[method-assign]
-    for _ in range(20):
-        (count,) = await counter.count(pieces("", [("user", "hi")])[1:2])
-        assert not count.exact
-    assert len(asked) == FREE_FAILURES

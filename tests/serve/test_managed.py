@@ -1,18 +1,15 @@
 """The mode `manage`: a client's messages are stored once, the planned window is sent, the reply comes back."""
 
-import asyncio
 import json
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Script
 from tests.serve.conftest import Endpoint, Start, assistant, text_of, user
-
-from recto.serve.connections import DeliveredStream
 
 Json = Any
 Sent = Callable[[], list[Json]]
@@ -116,30 +113,6 @@ def leave_at_once(server: Endpoint, body: Any) -> None:
         connection.sendall(head.encode() + text)
         while not server.gateway.running:
             time.sleep(0.01)
-
-
-def test_a_stream_tells_its_end_where_its_client_had_left_before_it_began() -> None:
-    told: list[str] = []
-
-    async def chunks() -> AsyncGenerator[bytes, None]:
-        told.append("begun")
-        yield b"word"
-
-    async def receive() -> dict[str, str]:
-        return {"type": "http.disconnect"}
-
-    async def send(message: Any) -> None:
-        await asyncio.sleep(0)
-
-    async def ended() -> None:
-        told.append("ended")
-
-    async def deliver() -> None:
-        stream = DeliveredStream(chunks(), ended, {})
-        await stream({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
-
-    asyncio.run(deliver())
-    assert told == ["ended"]
 
 
 def until_lost(server: Endpoint, home: str) -> None:

@@ -3,7 +3,6 @@ nobody is given what another said."""
 
 import asyncio
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
 from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.placement import place
-from recto.store import replies as awaited_replies
 from recto.window.request import Entry
 
 Said = tuple[Role, str]
@@ -160,24 +158,6 @@ def test_the_same_first_message_begins_anew_where_its_reply_was_got_and_goes_on_
     fourth, _ = home.ask("frieda", said, None)
     assert (second, third, path) == (third, second, ["good morning"])
     assert len({first, second, fourth}) == 3
-
-
-def test_a_reply_that_was_lost_long_ago_is_not_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[Said] = [("user", "good night")]
-    first, _ = home.ask("frieda", said, "Good night.", is_delivered=False)
-    monkeypatch.setattr(awaited_replies, "ASKS_AGAIN", timedelta(0))
-    assert home.ask("frieda", said, "Sleep well.")[0] != first
-
-
-def test_a_reminder_behind_the_last_message_is_a_rewording_when_it_is_gone(home: Home) -> None:
-    first: list[Said] = [("user", "Here are no files."), ("assistant", "Ok.")]
-    said = list(first)
-    for number in range(5):
-        conversation, _ = home.ask("dora", [*said, ("user", f"question {number}{REMINDER}")], "Noted.")
-        said += [("user", f"question {number}"), ("assistant", "Noted.")]
-    (leaf,) = home.gateway.store.tree.leaves(conversation)
-    stored = [message.text for message in said_path(home.gateway.store, leaf.id) or ()]
-    assert [text for text in stored if "question" in text] == [f"question {n}{REMINDER}" for n in range(5)]
 
 
 def test_a_cut_list_of_short_answers_goes_on_in_its_own_conversation(home: Home) -> None:

@@ -222,37 +222,6 @@ def test_a_hub_that_refuses_is_skipped_with_a_line(server: Server, told: list[st
     assert left(tmp_path) == ["tiny.gguf"]
 
 
-@pytest.mark.usefixtures("without_pip")
-def test_a_hub_that_does_not_answer_is_skipped(
-    server: Server, told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.offer(tmp_path)
-    monkeypatch.setattr("recto.weights.fetch.ANSWER_S", 0.2)
-    released = threading.Event()
-    server.answers = [waiting(released)]
-    try:
-        assert pulled(told) == CONTENT
-    finally:
-        released.set()
-    assert any("does not answer (ReadTimeout)" in each for each in told)
-
-
-def test_the_index_continues_at_the_last_whole_part(server: Server, tmp_path: Path) -> None:
-    server.offer(tmp_path)
-    server.answers = [stop_after(PART + 100), status(403)]
-    assert pulled([]) == CONTENT
-    assert not any("tiny-part1" in path for path, _ in server.asked)
-
-
-@pytest.mark.usefixtures("without_pip")
-def test_a_later_pull_continues_where_an_earlier_one_ended(server: Server) -> None:
-    server.answers = [stop_after(1000), status(403)]
-    with pytest.raises(Unreachable, match="continues"):
-        pulled([])
-    assert pulled([]) == CONTENT
-    assert ranges(server)[-1] == "bytes=1000-"
-
-
 def test_a_wrong_beginning_is_given_up_when_the_hash_says_so(server: Server, tmp_path: Path) -> None:
     folder = tmp_path / "models" / MODEL.name
     folder.mkdir(parents=True)

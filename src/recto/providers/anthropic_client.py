@@ -230,16 +230,13 @@ def _image(source: Fields) -> Image:
 
 
 def _document(source: Fields, name: str) -> list[Block]:
-    kind = source.needed_choice("type", ("base64", "url", "text", "content"))
+    kind = source.needed_choice("type", ("base64", "url", "text"))
     if kind == "url":
         return [File(name, "", PDF, url=source.needed_text("url"))]
     if kind == "base64":
         media_type = source.needed_choice("media_type", (PDF,))
         return [File(name, "", media_type, base64=source.base64("data", source.needed_text("data")))]
-    if kind == "text":
-        return [File(name, clean(source.needed_text("data"))[0])]
-    blocks = _blocks(source, "content", ("text", "image"), _shown)
-    return [File(name, joined(blocks)), *(block for block in blocks if isinstance(block, Image))]
+    return [File(name, clean(source.needed_text("data"))[0])]
 
 
 # -- writing

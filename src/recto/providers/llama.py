@@ -8,7 +8,7 @@ not depend on its neighbours and no token spans two messages; both are tested be
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -30,8 +30,6 @@ TemplateMessage = tuple[str, str]
 Ask = Callable[[str, Json, float], Awaitable[tuple[int, Json]]]
 """Asks a path of the server, with a body or None, and gives the status and the answer."""
 ANSWER_S = 60.0
-BATCH_TEXTS = 500
-BATCH_CHARACTERS = 1_000_000
 # No token has this number, and the server returns numbers among the texts unchanged.
 SEPARATOR = -1
 MARKER = re.compile(r"<[^<>\s'\"{}]{1,40}>|\[/?[A-Z_]{2,30}\]")
@@ -79,23 +77,22 @@ class LlamaServer:
         return tokens
 
     async def counts(self, texts: Sequence[str]) -> list[int]:
-        """The number of tokens of each text, many texts in one call."""
-        return [number for batch in _batches(texts) for number in await self._counts(batch)]
+        """The number of tokens of each text, all in one call."""
+        if not texts:
+            return []
+        runs = [0]
+        for token in await self.tokens([part for text in texts for part in (text, SEPARATOR)]):
+            runs[-1] += token != SEPARATOR
+            if token == SEPARATOR:
+                runs.append(0)
+        if len(runs) != len(texts) + 1:
+            raise Unreachable(f"The llama.cpp server at {self.root} cannot count several texts at once.")
+        return runs[:-1]
 
     async def control(self, props: Props) -> tuple[str, ...]:
         """The markers that the tokenizer reads as a single token."""
         counts = await self.counts(props.markers)
         return tuple(marker for marker, tokens in zip(props.markers, counts, strict=True) if tokens == 1)
-
-    async def _counts(self, batch: Sequence[str]) -> list[int]:
-        runs = [0]
-        for token in await self.tokens([part for text in batch for part in (text, SEPARATOR)]):
-            runs[-1] += token != SEPARATOR
-            if token == SEPARATOR:
-                runs.append(0)
-        if len(runs) == len(batch) + 1:
-            return runs[:-1]
-        return [len(await self.tokens(text)) for text in batch]
 
 
 def _read_props(answer: Mapping[str, Any]) -> Props | None:
@@ -115,18 +112,6 @@ def _read_props(answer: Mapping[str, Any]) -> Props | None:
         one_slot=answer.get("total_slots") == 1,
         markers=tuple(dict.fromkeys((*ends, *MARKER.findall(template)))),
     )
-
-
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch, size = list[str](), 0
-    for text in texts:
-        if batch and (len(batch) >= BATCH_TEXTS or size + len(text) > BATCH_CHARACTERS):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text)
-    if batch:
-        yield batch
 
 
 # -- the shape of a template

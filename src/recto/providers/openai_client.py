@@ -107,18 +107,13 @@ def _response_format(format: Fields | None) -> ResponseFormat | None:
 
 
 def _tools(fields: Fields) -> tuple[tuple[Tool, ...], ToolChoice | NamedTool | None]:
-    """The tools and the tool choice. `allowed_tools` removes all other tools."""
     tools = unique(fields, [_tool(tool) for tool in fields.objects("tools")])
     names = {tool.name for tool in tools}
     raw = fields.raw("tool_choice")
     if raw is None or raw in TOOL_CHOICES:
         return tools, raw
     choice = Fields(raw, "tool_choice")
-    if choice.choice("type", ("function", "allowed_tools")) == "allowed_tools":
-        allowed = choice.needed_object("allowed_tools")
-        mode: ToolChoice = allowed.needed_choice("mode", ("auto", "required"))
-        allowed_names = {_tool_name(tool, names) for tool in allowed.objects("tools")}
-        return tuple(tool for tool in tools if tool.name in allowed_names), mode
+    choice.choice("type", ("function",))
     return tools, NamedTool(_tool_name(choice, names))
 
 

@@ -84,13 +84,7 @@ CLIENT, FAILED = 3, 2
 """The kind of a span for an outgoing call, and the status of a failed one."""
 # Providers with another name in the conventions.
 PROVIDERS = {"gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
-PARAMETERS = {
-    "temperature": "gen_ai.request.temperature",
-    "top_p": "gen_ai.request.top_p",
-    "max_tokens": "gen_ai.request.max_tokens",
-    "stop": "gen_ai.request.stop_sequences",
-    "seed": "gen_ai.request.seed",
-}
+PARAMETERS = ("temperature", "top_p", "max_tokens")
 
 
 class ReplyTrace:
@@ -150,7 +144,7 @@ def _facts(record: Record, reply: Message | None, trace: ReplyTrace, error: str)
         "recto.compaction": record.account.compaction,
         "recto.cost_usd": record.cost_usd,
     }
-    facts |= {name: given.get(ours) for ours, name in PARAMETERS.items()}
+    facts |= {f"gen_ai.request.{name}": given.get(name) for name in PARAMETERS}
     if reply and (usage := reply.usage) and usage.reported:
         facts |= {
             "gen_ai.usage.input_tokens": usage.input,
