@@ -267,7 +267,7 @@ class PassedRequest(ServedReply):
         models, cap = self.gateway.engine.models, cap_of(self._key)
         remote = remote_of(models.provider(self._name))
         if remote is None or remote.format.name != self._format.name:
-            problem = f"{self._name} cannot be asked in the mode record: its API is not {self._format.name}'s."
+            problem = f"{self._name} cannot be asked in the mode record: it has no API of {self._format.name}'s kind."
             raise Invalid(f"{problem} Use the mode manage.", field="x-recto-mode")
         self._remote: RemoteProvider = remote
         self._model: Model = await models.model(self._name)
