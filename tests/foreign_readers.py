@@ -105,7 +105,7 @@ def _answer_of_note(text: str) -> None:
 
 def _streamed(text: str) -> None:
     """A reply in the terminal."""
-    growing, end = Growing(), ReplyEnd(4096)
+    growing, end = Growing(), ReplyEnd()
     for part in _parts(text):
         growing.add(end.take(part))
     growing.add(end.rest())

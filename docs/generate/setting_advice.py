@@ -155,9 +155,4 @@ ADVICE = {
     "spend.conversation": SettingAdvice("Set it before you let an agent work alone.", "2"),
     "spend.day": SettingAdvice("Set it to cap what a day can cost.", "5"),
     "serve.body_mb": SettingAdvice("Raise it where clients send many images in one request.", "64"),
-    "serve.proxies": SettingAdvice(
-        "Set it where a reverse proxy is in front of `recto serve` or the page, so that limits for an address count "
-        "its clients and not the proxy.",
-        "127.0.0.1",
-    ),
 }

@@ -59,7 +59,7 @@ def test_a_name_of_the_users_own_works_with_the_option_the_setting_and_the_chat(
     assert run("config", "set", "model", "One").exit_code == 0
     assert run("ask", "Who?").stdout == "I am one.\n"
     assert "I am two." in run("chat", input="/model Number Two\nWho?\n").stdout
-    assert "the nearest name in models.toml is 'Number Two'" in failure(run("ask", "-m", "Number Three", "Who?"))
+    assert "which has 'Number Two', 'One'" in failure(run("ask", "-m", "Number Three", "Who?"))
 
 
 def test_pull_leaves_weights_that_are_here_alone(run: Run, home: Path) -> None:

@@ -124,13 +124,8 @@ CASES: dict[str, list[Call]] = {
     ],
     "chat-modes": [
         chat(SAYS, user("Recorded?"), headers=mode("record")),
-        chat(SAYS, user("Recorded?"), headers=mode("record"), stream=True),
-        chat(SAYS, user("Passed?"), headers=mode("passthrough")),
         chat("whole:m-1", user("Recorded as it is?"), headers=mode("record"), n=2),
         chat("live:m-1", user("Recorded as it comes?"), headers=mode("record"), stream=True),
-        chat("whole:m-1", user("Passed as it is?"), headers=mode("passthrough"), odd={"field": 1}),
-        chat("live:m-1", user("Passed as it comes?"), headers=mode("passthrough"), stream=True),
-        chat("claude:m-1", user("Translated?"), headers=mode("record")),
         chat("live:m-1", user("Managed?")),
         chat("claude:m-1", user("Managed and translated?"), stream=True),
         chat(SAYS, user("How?"), headers=mode("sideways")),
@@ -154,7 +149,7 @@ CASES: dict[str, list[Call]] = {
         chat(scripted("half"), user("Half?")),
         chat(scripted("half"), user("Half in a stream?"), stream=True),
         chat("refusing:m-1", user("Refused?")),
-        chat("refusing:m-1", user("Refused as it is?"), headers=mode("passthrough")),
+        chat("refusing:m-1", user("Refused as it is?"), headers=mode("record")),
         Call(CHAT, method="GET"),
     ],
     "chat-fallback": [chat(scripted("limited"), user("Who else?"), headers={"x-recto-conversation": "other"})],
@@ -184,10 +179,7 @@ CASES: dict[str, list[Call]] = {
         ),
     ],
     "messages-modes": [
-        claude(SAYS, user("Recorded, Claude?"), headers=mode("record")),
         claude("quiet:m-2", user("Recorded as it is, Claude?"), headers=mode("record")),
-        claude("quiet:m-2", user("Passed as it is, Claude?"), headers=mode("passthrough")),
-        claude("live:m-2", user("Translated, Claude?"), headers=mode("passthrough")),
         claude("claude:m-2", user("Managed, Claude?")),
     ],
     "messages-errors": [

@@ -28,7 +28,7 @@ from tests.serve.conftest import Endpoint
 from tests.store.golden.upstream import running
 
 from recto.cli.main import recto
-from recto.serve.workers import ServeOptions
+from recto.serve.gateway import ServeOptions
 
 VARYING_FIGURES = re.compile(r"^(recto_\w+_seconds\S*|recto_replies_running) \S+$", re.MULTILINE)
 SHOWN = ("content-type", "x-recto-")

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.providers.conftest import OneModel
 
-from recto.chat.blocks import Block, Compaction, Made, Text, Thinking, ToolCall, ToolResult
+from recto.chat.blocks import Block, Made, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
 from recto.providers.anthropic import AnthropicFormat, AnthropicProvider, AnthropicReader
 from recto.providers.http import ServerEvent
-from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.model import CallPart, Done, ReplyPart, TextPart
 from recto.sources.source import Tool
 from recto.window.request import (
     MAX_MARKS,
@@ -47,19 +47,6 @@ def test_the_opening_with_tools_and_system_is_these_bytes() -> None:
         Piece("system", b'{"type":"text","text":"Be kind."}'),
         Piece("join", b'],"messages":['),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("system", "tools", "start"),
-    [
-        ("", [], b'{"model":"claude","stream":true,"messages":['),
-        ("S", [], b'{"model":"claude","stream":true,"system":[{"type":"text","text":"S"}],"messages":['),
-        ("", [WAIT], b'{"model":"claude","stream":true,"tools":[' + WAITS + b'],"messages":['),
-    ],
-)
-def test_an_opening_leaves_out_what_is_not_there(system: str, tools: list[Tool], start: bytes) -> None:
-    assert b"".join(piece.data for piece in FORMAT.preamble("claude", Parameters(), system, tools)) == start
-    assert not FORMAT.opened(system)
 
 
 @pytest.mark.parametrize(
@@ -142,13 +129,6 @@ def test_the_results_of_a_round_are_one_user_message() -> None:
     )
 
 
-@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
-def test_what_cannot_be_sent_makes_no_message(role: str) -> None:
-    assert entry(role) == []
-    assert entry(role, Text(" \n")) == []
-    assert entry(role, Compaction(1, "now", None, "sum", 0, 0, 0, "model", "full")) == []
-
-
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
@@ -200,17 +180,6 @@ def sent(*pieces: Piece) -> Json:
     return json.loads(
         b"".join(piece.sent(FORMAT.mark_bytes) for piece in with_marks(pieces, range(len(pieces)), FORMAT))
     )
-
-
-def test_a_tool_and_the_system_text_are_marked_at_their_end() -> None:
-    pieces = FORMAT.preamble("m", Parameters(), "Be kind.", [LOOK, WAIT])
-    first, second, system = (piece for piece in pieces if piece.kind in ("tool", "system"))
-    assert sent(first) == json.loads(first.data) | MARK
-    assert sent(system) == json.loads(system.data) | MARK
-    [marked_second] = with_marks([second], [0], FORMAT)
-    assert marked_second.sent(FORMAT.mark_bytes) == b"," + WAITS[:-1] + b',"cache_control":{"type":"ephemeral"}}'
-    assert all(FORMAT.mark_place(piece) is None for piece in pieces if piece.kind in ("head", "join"))
-    assert FORMAT.mark_place(FORMAT.closing(Parameters())) is None
 
 
 def test_thinking_is_never_marked() -> None:
@@ -275,45 +244,6 @@ def test_usage_counts_all_input_cached_or_not() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("said", "finish"),
-    [
-        ("end_turn", "stop"),
-        ("stop_sequence", "stop"),
-        ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("tool_use", "tool_calls"),
-        ("refusal", "refusal"),
-        ("pause_turn", "pause_turn"),
-    ],
-)
-def test_stop_reasons_have_one_word_each(said: str, finish: str) -> None:
-    assert read(*ends(said)) == [Done(finish)]
-
-
-def test_thinking_ends_with_its_signature() -> None:
-    parts = read(
-        start(0, "thinking", thinking="", signature=""),
-        delta(0, "thinking_delta", thinking="Hm"),
-        delta(0, "thinking_delta", thinking="."),
-        delta(0, "signature_delta", signature="si"),
-        delta(0, "signature_delta", signature="g"),
-        stop(0),
-        start(1, "redacted_thinking", data="secret"),
-        stop(1),
-        start(2, "text", text=""),
-        delta(2, "text_delta", text="Yes."),
-        stop(2),
-    )
-    assert parts == [
-        ThinkingPart("Hm"),
-        ThinkingPart("."),
-        ThinkingPart(signature="sig"),
-        ThinkingPart(redacted="secret"),
-        TextPart("Yes."),
-    ]
-
-
 def test_parallel_calls_are_numbered_among_calls_only() -> None:
     parts = read(
         start(0, "text", text="Both."),
@@ -341,8 +271,3 @@ def test_parallel_calls_are_numbered_among_calls_only() -> None:
 @pytest.mark.parametrize("base_url", ["https://host", "https://host/", "https://host/v1", "https://host/v1/"])
 def test_the_version_in_the_address_is_optional(base_url: str) -> None:
     assert AnthropicProvider("anthropic", base_url, "k", OneModel()).url == "https://host/v1/messages"
-
-
-def test_the_version_is_in_a_header() -> None:
-    provider = AnthropicProvider("anthropic", "https://host", "k", OneModel())
-    assert provider.headers("k") == {"anthropic-version": "2023-06-01", "x-api-key": "k"}

@@ -1,6 +1,5 @@
 """Images and files: how both formats write them, what a model accepts of them, and their tokens."""
 
-import asyncio
 import base64
 import math
 import struct
@@ -24,9 +23,9 @@ from recto.providers.attachments import (
     unsupported,
     without_unsupported,
 )
-from recto.providers.model import Model, VocabularyCounter
+from recto.providers.model import Model
 from recto.providers.openai import OpenAIFormat
-from recto.window.request import Entry, Format, Piece
+from recto.window.request import Entry, Format
 from recto.wire import Json, loads
 
 IMAGE = Image("image/png", "AAAA")
@@ -76,16 +75,6 @@ def test_an_image_of_a_tool_stays_with_its_result_where_that_is_allowed() -> Non
     assert [part["type"] for part in behind] == ["text", "image_url", "text"]
 
 
-@pytest.mark.parametrize("format", [OpenAIFormat(), AnthropicFormat()], ids=lambda each: each.name)
-def test_images_and_files_are_counted_and_the_count_is_not_exact(format: Format) -> None:
-    counter = VocabularyCounter(replace(BLIND, exact=True), format)
-    for block in (IMAGE, LINKED, PDF):
-        [data] = format.entry(Entry("user", (Text("See"), block)), "acme")
-        [count] = asyncio.run(counter.count([Piece("message", data)]))
-        assert count.tokens > 700
-        assert not count.exact
-
-
 def test_what_a_model_cannot_take_is_named_and_a_line_takes_its_place() -> None:
     result = ToolResult("c", "look", "seen", attachments=(IMAGE, NOTES))
     entry = Entry("user", (Text("See"), LINKED, PDF, READ_PDF, NOTES, result))
@@ -122,37 +111,18 @@ def jpeg(width: int, height: int, before: bytes = b"") -> bytes:
     return b"\xff\xd8" + exif + b"\xff\xff\xc2\x00\x11\x08" + struct.pack(">HH", height, width) + b"\x03"
 
 
-def webp_lossy(width: int, height: int) -> bytes:
-    return b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0" + b"\0\0\0\x9d\x01\x2a" + struct.pack("<HH", width, height)
-
-
-def webp_lossless(width: int, height: int) -> bytes:
-    return b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f" + struct.pack("<I", (width - 1) | (height - 1) << 14)
-
-
-def webp_extended(width: int, height: int) -> bytes:
-    sides = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
-    return b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0" + sides
-
-
 def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
 @given(SIDES, SIDES)
 def test_the_size_of_an_image_stands_in_its_first_bytes(width: int, height: int) -> None:
-    for made in (png, gif, jpeg, webp_lossy, webp_lossless, webp_extended):
+    for made in (png, gif, jpeg):
         assert pixel_size(made(width, height)) == (width, height)
 
 
 def test_a_photo_may_carry_much_before_its_size() -> None:
     assert pixel_size(jpeg(4000, 3000, before=b"\xff\xc0" * 30_000)) == (4000, 3000)
-
-
-@given(st.sampled_from([png, gif, jpeg, webp_lossy, webp_lossless, webp_extended]), st.integers(0, 60), st.binary())
-def test_a_broken_image_has_no_size_or_any(made: object, kept: int, more: bytes) -> None:
-    size = pixel_size(made(30, 20)[:kept] + more)  # type: ignore[operator]
-    assert size is None or min(size) > 0
 
 
 @pytest.mark.parametrize(
@@ -181,4 +151,3 @@ def test_anthropic_counts_pixels_of_what_its_model_sees() -> None:
 def test_a_pdf_costs_its_pages() -> None:
     pages = b"%PDF-1.7\n<< /Type /Pages /Kids [1 0 R] /Count 3 >>" + b"<< /Type /Page >>" * 3
     assert pdf_tokens(encoded(pages)) == 3 * PDF_PAGE
-    assert pdf_tokens(encoded(b"<</Type/Pages/Count 12/Kids[]>>")) == 12 * PDF_PAGE

@@ -9,7 +9,6 @@ import pytest
 from recto.errors import Invalid, NotFound
 from recto.providers.catalog import (
     CHECKS,
-    PRICED,
     SHIPPED,
     VOCABULARIES,
     ModelCatalog,
@@ -98,7 +97,7 @@ def test_a_model_gets_a_name_of_the_users_own(home: Path, project: Path) -> None
         """["Claude Sonnet 4.5"]
 provider = "Work"
 id = "claude-sonnet-4-5"
-context_limit = 150000
+window = 150000
 ["work:*"]
 images = false
 """,
@@ -120,16 +119,8 @@ def test_a_name_that_no_model_id_can_be_goes_to_no_provider(home: Path, name: st
     with pytest.raises(NotFound, match="write provider:model, or give a model this name"):
         ModelCatalog(home, None).full_name(name)
     write(home, '["Claude Sonnet 4.5"]\nprovider = "work"\nid = "x"\n')
-    with pytest.raises(NotFound, match=r"there is no model .*'Claude Sonnet 4\.5'"):
+    with pytest.raises(NotFound, match=r"there is no model .*which has 'Claude Sonnet 4\.5'"):
         ModelCatalog(home, None).full_name(name)
-
-
-def test_a_misspelt_name_is_told_with_the_one_that_is_near(home: Path) -> None:
-    write(home, '["Claude Sonnet 4.5"]\nprovider = "work"\nid = "x"\n')
-    with pytest.raises(
-        NotFound, match=r"no model 'claude sonet 4.5'; the nearest name in models.toml is 'Claude Sonnet 4.5'"
-    ):
-        ModelCatalog(home, None).full_name("claude sonet 4.5")
 
 
 COUNTED = {
@@ -188,12 +179,6 @@ def test_all_lists_models_to_talk_to_by_name_once(home: Path) -> None:
     assert not models["openai:gpt-4o"].tools
     assert not any("embedding" in name or "whisper" in name or "*" in name for name in models)
     assert list(models) == sorted(models)
-
-
-def test_every_provider_with_prices_is_one_of_the_price_data() -> None:
-    from genai_prices import data_snapshot
-
-    assert set(PRICED.values()) <= {provider.id for provider in data_snapshot.get_snapshot().providers}
 
 
 def test_the_project_wins_over_home_and_home_over_what_is_known(home: Path, project: Path) -> None:
@@ -264,32 +249,19 @@ def test_every_key_is_documented() -> None:
     assert [key for key in CHECKS if f"| `{key}` |" not in text] == []
 
 
-def test_the_longer_name_wins_in_a_file_and_the_whole_name_over_all(home: Path) -> None:
-    write(home, '["w:a-b"]\nwindow = 1000\n["w:*"]\nwindow = 3000\ntools = false\n["w:a-*-long*"]\nwindow = 2000\n')
-    catalog = ModelCatalog(home, None)
-    assert [catalog.find("w", id).window for id in ("a-b", "a-x-long-one", "z")] == [1000, 2000, 3000]
-    assert not catalog.find("w", "a-b").tools
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
         ("window = 3", ["window", "not a table", '["provider:model"]']),
         ('[":x"]\nwindow = 3000', [":x", '["provider:model"]']),
-        ('["a:b"]\ncontext = 3', ["context", "a:b", "use one of window, max_output"]),
+        ('["a:b"]\ncontext = 3', ["context", "a:b", "unknown field"]),
         ('["My Model"]\nprovider = "work"\nid = 7\n', ["provider and id"]),
-        ('["a:b"]\nwindow = 5000\ncontext_limit = 6000\n', ["another name for window"]),
-        ('["a:b"]\nwindow = 100', ["window", "from 256 on", "100"]),
-        ('["a:b"]\nwindow = 4096.0', ["window", "whole number"]),
-        ('["a:b"]\nmax_tokens = 0', ["max_tokens", "from 1 on"]),
-        ('["a:b"]\ntemperature = 3', ["temperature", "from 0 to 2"]),
-        ('["a:b"]\ntokenizer = "gpt2"', ["tokenizer", "o200k_base", "gemma4"]),
-        ('["a:b"]\nfactor = 0', ["factor", "from 0.1 to 10"]),
-        ('["a:b"]\nexact = 1', ["exact", "true or false"]),
+        ('["a:b"]\nwindow = 4096.5', ["window", "`int`"]),
+        ('["a:b"]\nmax_tokens = 0', ["max_tokens", ">= 1"]),
+        ('["a:b"]\ntokenizer = "gpt2"', ["tokenizer", "gpt2"]),
+        ('["a:b"]\nexact = 1', ["exact", "`bool`"]),
         ('["a:b"]\nstrategy = "forget"', ["strategy", "one of discard, summarize, hybrid", "'forget'"]),
-        ('["a:b"]\ncontrol = ["<"]', ["control", "two characters"]),
-        ('["a:b"]\nprices = 3', ["prices", "input, output, cache_read, cache_write"]),
-        ('["a:b"]\nprices.input = -3', ["prices.input", "US dollars"]),
+        ('["a:b"]\nprices.input = -3', ["prices", ">= 0"]),
     ],
 )
 def test_a_wrong_fact_is_named_with_its_file_and_what_is_allowed(home: Path, text: str, parts: list[str]) -> None:
@@ -323,14 +295,3 @@ def test_a_broken_file_is_named_with_its_line(home: Path, project: Path) -> None
     with pytest.raises(Invalid, match="line 3") as caught:
         ModelCatalog(home, project).find("a", "b")
     assert str(path) in caught.value.message
-
-
-def test_a_file_that_is_not_text_or_cannot_be_read_is_named(home: Path) -> None:
-    path = home / "models.toml"
-    path.write_bytes(b'["a:b"]\n# \xff\n')
-    with pytest.raises(Invalid, match="not UTF-8"):
-        ModelCatalog(home, None).find("a", "b")
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(Invalid, match="cannot be read"):
-        ModelCatalog(home, None).find("a", "b")

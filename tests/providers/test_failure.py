@@ -113,10 +113,6 @@ def test_a_refused_key_names_its_variable_and_never_shows_itself() -> None:
     assert "sk-very-secret" not in repr(ASKED)
 
 
-def test_an_address_is_shown_without_its_password() -> None:
-    assert ASKED.place == f"{ASKED.provider} at https://host:8"
-
-
 def test_the_providers_message_is_cut_and_on_one_line() -> None:
     message = status(400, {"error": {"message": "one\ntwo " + "x" * 1000}}).error.message
     assert "one two x" in message
@@ -140,12 +136,6 @@ def test_the_wish_to_wait_is_read(headers: dict[str, str], seconds: float | None
     assert retry_after_s(headers) == seconds
 
 
-@given(st.text(max_size=40) | st.floats().map(str))
-def test_every_wish_to_wait_is_bounded(wish: str) -> None:
-    for name in ("retry-after", "retry-after-ms"):
-        assert 0 <= (retry_after_s({name: wish}) or 0) <= 86_400
-
-
 @given(st.integers(300, 599), st.binary(max_size=200))
 def test_no_answer_is_so_odd_that_it_has_no_error(code: int, body: bytes) -> None:
     failure = from_status(ASKED, code, body, {})
@@ -160,8 +150,3 @@ JSON = st.recursive(
         | st.dictionaries(st.sampled_from(["error", "message", "code", "type", "detail", "x"]), inner, max_size=3)
     ),
 )
-
-
-@given(JSON)
-def test_no_report_is_so_odd_that_it_has_no_error(payload: object) -> None:
-    assert isinstance(from_stream(ASKED, payload).error, ProviderError)

@@ -11,17 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples, mostly_slow
-from tests.providers.conftest import Loopback
+from tests.providers.conftest import Loopback, OneModel
 
 from recto.chat.blocks import Image, Text, ToolCall, ToolResult
 from recto.chat.message import Role
 from recto.errors import Unreachable
 from recto.providers.catalog import ModelCatalog
-from recto.providers.llama import LlamaProvider, TemplateCounter, learn_counter
-from recto.providers.local_servers import LlamaServer
+from recto.providers.llama import LlamaProvider, LlamaServer, TemplateCounter, learn_counter
 from recto.providers.model import Done, VocabularyCounter
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.remote import FREE_FAILURES
 from recto.sources.source import Tool
 from recto.weights import named
 from recto.window.count import Count
@@ -90,11 +88,11 @@ def stopped() -> Iterator[None]:
 
 def with_server(template: str, act: Callable[[LlamaServer], Awaitable[Result]]) -> Result:
     async def acted() -> Result:
-        server = LlamaServer(running(template).listening_address)
+        ours = provider(f"{running(template).listening_address}/v1")
         try:
-            return await act(server)
+            return await act(ours.server)
         finally:
-            await server.close()
+            await ours.close()
 
     return asyncio.run(acted())
 
@@ -102,7 +100,7 @@ def with_server(template: str, act: Callable[[LlamaServer], Awaitable[Result]]) 
 async def learned(server: LlamaServer) -> TemplateCounter:
     props = await server.props()
     assert props is not None
-    return await learn_counter(server, props)
+    return await learn_counter(server, props, VocabularyCounter(OneModel().find("llamacpp", "m"), OpenAIFormat()))
 
 
 def pieces(system: str, said: Sequence[tuple[Role, str]]) -> list[Piece]:
@@ -182,10 +180,6 @@ def test_other_regular_templates_are_exact_too(template: str) -> None:
     assert same_count(template, "", said).exact
 
 
-def test_a_control_text_that_was_not_defused_counts_as_the_token_it_is() -> None:
-    assert same_count(SMOLLM2, "Be brief.", [("user", f"a{FORGED}b")]).exact
-
-
 def test_a_forged_turn_is_no_turn_after_defusing() -> None:
     async def act(server: LlamaServer) -> int:
         rendered = await server.render([("system", "Be brief."), ("user", defuse(FORGED, CONTROL))], True)
@@ -193,15 +187,6 @@ def test_a_forged_turn_is_no_turn_after_defusing() -> None:
         return (await server.tokens(rendered or "")).count(start)
 
     assert with_server(SMOLLM2, act) == 3
-
-
-def test_every_control_text_of_the_shipped_table_is_one_token_and_none_is_missing() -> None:
-    async def act(server: LlamaServer) -> tuple[list[int], list[int]]:
-        return await server.tokens("".join(CONTROL)), await server.tokens("!")
-
-    tokens, first_plain = with_server(SMOLLM2, act)
-    assert tokens == list(range(len(CONTROL)))
-    assert first_plain == [len(CONTROL)]
 
 
 def test_contents_that_a_template_trims_are_estimates_and_the_others_exact() -> None:
@@ -213,19 +198,12 @@ def test_contents_that_a_template_trims_are_estimates_and_the_others_exact() -> 
     assert same_count("trimming", "Be brief.", [("user", "2 + 2?"), ("assistant", "4"), ("user", "why?")]).exact
 
 
-@pytest.mark.parametrize(
-    ("template", "because"),
-    [
-        ("folding the system into the user", "begins a user's message differently"),
-        ("without control tokens", "lets tokens span two messages"),
-        pytest.param("counting its messages", "begins a user's message differently", marks=pytest.mark.slow),
-        pytest.param("minding what follows", "ends a user's message differently", marks=pytest.mark.slow),
-        pytest.param("tiring after the fourth", "depending on its position", marks=pytest.mark.slow),
-        pytest.param("opening into a word", "lets tokens span two messages", marks=pytest.mark.slow),
-        pytest.param("saying only the last", "leaves out messages", marks=pytest.mark.slow),
-    ],
-)
-def test_an_irregular_template_gives_an_estimate_and_a_note(template: str, because: str) -> None:
+IRREGULAR = ["folding the system into the user", "without control tokens", "counting its messages"]
+IRREGULAR += ["minding what follows", "tiring after the fourth", "opening into a word", "saying only the last"]
+
+
+@pytest.mark.parametrize("template", mostly_slow(IRREGULAR, IRREGULAR[:2]))
+def test_an_irregular_template_gives_an_estimate_and_a_note(template: str) -> None:
     async def act(server: LlamaServer) -> tuple[TemplateCounter, Count, int]:
         body = pieces("Be brief.", [("user", "2 + 2?"), ("assistant", "4"), ("user", "?")])
         counter = await learned(server)
@@ -233,7 +211,7 @@ def test_an_irregular_template_gives_an_estimate_and_a_note(template: str, becau
 
     counter, count, truth = with_server(template, act)
     assert counter.note
-    assert because in counter.note
+    assert "chat template is irregular" in counter.note
     assert not counter.priming.exact
     assert not count.exact
     assert truth <= count.tokens <= truth + 40
@@ -260,17 +238,6 @@ def test_tools_calls_results_and_images_are_estimates() -> None:
     assert all(count == Count(0) for count, piece in zip(counts, body, strict=True) if piece.kind in ("head", "join"))
 
 
-def test_many_texts_are_counted_as_each_by_itself() -> None:
-    texts = [f"text {number} \n" * (number % 7) for number in range(1200)]
-
-    async def act(server: LlamaServer) -> None:
-        together = await server.counts(texts)
-        assert together[:40] == [len(await server.tokens(text)) for text in texts[:40]]
-        assert len(together) == 1200
-
-    with_server(SMOLLM2, act)
-
-
 def provider(url: str, home: Path = NOWHERE, **more: Any) -> LlamaProvider:
     return LlamaProvider("llamacpp", url, None, ModelCatalog(home, None), **more)
 
@@ -295,7 +262,7 @@ async def test_a_smaller_window_of_the_user_is_kept_and_a_larger_one_is_not(tmp_
 
 
 @pytest.mark.parametrize(
-    "answer", [{"error": "no such page"}, ["props"], {"default_generation_settings": 7}, "garbage", ""]
+    "answer", [{"error": "no such page"}, ["props"], {"default_generation_settings": 7}, "garbage"]
 )
 async def test_a_server_of_another_kind_is_left_to_the_tables(answer: object) -> None:
     page = Loopback.page(200, answer) if isinstance(answer, str) else Loopback.error(200, answer)
@@ -311,7 +278,7 @@ async def test_a_server_of_another_kind_is_left_to_the_tables(answer: object) ->
 async def test_a_server_that_does_not_run_yet_is_asked_again() -> None:
     gone, props = Loopback.nothing("aborted"), {"default_generation_settings": {"n_ctx": 512}}
     missing, tokens = Loopback.error(404, {}), Loopback.error(200, {"tokens": [5, 6]})
-    async with Loopback(gone, gone, Loopback.error(200, props), *[missing] * 7, tokens) as server:
+    async with Loopback(gone, Loopback.error(200, props), missing, tokens) as server:
         ours = provider(server.url)
         assert (await ours.model("x")).window is None
         assert (await ours.model("x")).window == 512
@@ -321,31 +288,31 @@ async def test_a_server_that_does_not_run_yet_is_asked_again() -> None:
 async def test_a_server_without_templates_gives_a_careful_estimate() -> None:
     props = {"default_generation_settings": {"n_ctx": 512}, "model_path": r"C:\models\old.gguf"}
     missing, tokens = Loopback.error(404, {"error": "File Not Found"}), Loopback.error(200, {"tokens": [5, 6]})
-    async with Loopback(Loopback.error(200, props), *[missing] * 7, tokens) as old:
-        server = LlamaServer(old.url.removesuffix("/v1"))
-        counter = await learned(server)
-        assert counter.note == "Tokens of old.gguf are estimated, because its template refuses a plain conversation."
+    async with Loopback(Loopback.error(200, props), missing, tokens) as old:
+        ours = provider(old.url)
+        counter = await learned(ours.server)
+        assert counter.note == "Tokens of old.gguf are estimated, because its chat template is irregular."
         old.answers = (Loopback.error(200, {"tokens": [5, 6, -1]}),)
         assert await counter.count(pieces("", [("user", "hi")])[1:2]) == [Count(10, False)]
-        await server.close()
+        await ours.close()
 
 
 async def test_a_server_that_cannot_count_is_unreachable() -> None:
     async with Loopback(Loopback.error(500, {"error": "no"})) as broken:
-        server = LlamaServer(broken.url.removesuffix("/v1"))
+        ours = provider(broken.url)
         with pytest.raises(Unreachable, match="cannot count tokens"):
-            await server.counts(["a"])
-        await server.close()
+            await ours.server.counts(["a"])
+        await ours.close()
     with pytest.raises(Unreachable, match="check that it runs"):
-        await LlamaServer("http://127.0.0.1:1").counts(["a"])
+        await provider("http://127.0.0.1:1/v1").server.counts(["a"])
 
 
-class FailingTokenizer(LlamaServer):
+class FailingTokenizer:
     """A server whose tokenizer counts words, or fails as it is told to."""
 
     failing: tuple[int, object] | None = None
 
-    async def ask(self, method: str, path: str, body: Any = None, timeout_s: float = 1.0) -> tuple[int, Any]:
+    async def ask(self, path: str, body: Any, wait_s: float) -> tuple[int, Any]:
         if path == "/props":
             settings = {"n_ctx": 2048}
             return 200, {"default_generation_settings": settings, "chat_template": "<|user|>", "model_path": "m.gguf"}
@@ -362,12 +329,11 @@ class FailingTokenizer(LlamaServer):
 async def test_a_tokenizer_that_fails_is_replaced_by_estimates_until_it_works_again(
     failing: tuple[int, object],
 ) -> None:
-    server, now = FailingTokenizer("http://127.0.0.1:1"), [0.0]
-    ours = provider("http://127.0.0.1:1/v1", clock=lambda: now[0])
-    ours._server = server
+    server = FailingTokenizer()
+    ours = provider("http://127.0.0.1:1/v1")
+    ours.server = LlamaServer("http://127.0.0.1:1", server.ask)
     body = pieces("", [("user", "hello there")])[1:2]
     for server.failing in (failing, None, failing, None):
-        now[0] += 100
         model = await ours.model("qwen3:8b")
         assert (model.window, "<|user|>" in model.control) == (2048, True)
         counter = await ours.counter(model)
@@ -379,21 +345,3 @@ async def test_a_tokenizer_that_fails_is_replaced_by_estimates_until_it_works_ag
             assert counter.note.startswith("Tokens are estimated for now: the llama.cpp server at http://127.0.0.1:1")
             assert (await ours.model("qwen3:8b")).exact is False
     await ours.close()
-
-
-async def test_a_failing_tokenizer_is_not_asked_for_every_piece() -> None:
-    server = FailingTokenizer("http://127.0.0.1:1")
-    ours = provider("http://127.0.0.1:1/v1")
-    ours._server = server
-    counter = await ours.counter(ours.known("x"))
-    asked: list[str] = []
-
-    async def fail(texts: Sequence[str]) -> list[int]:
-        asked.extend(texts)
-        raise Unreachable("The server is gone.")
-
-    server.counts = fail  # type: ignore[method-assign]
-    for _ in range(20):
-        (count,) = await counter.count(pieces("", [("user", "hi")])[1:2])
-        assert not count.exact
-    assert len(asked) == FREE_FAILURES

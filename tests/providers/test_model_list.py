@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from tests.providers.conftest import Answer, Loopback
 from recto.providers import remote
 from recto.providers.model import Model
 from recto.providers.registry import open_provider
-from recto.providers.remote import ListedModel, ModelList, read_model_list
+from recto.providers.remote import ListedModel, read_model_list
 from recto.wire import Json
 
 NOWHERE = Path("/nonexistent")
@@ -143,19 +142,3 @@ def test_a_list_that_cannot_be_had_leaves_the_tables(odd: Answer, monkeypatch: p
     monkeypatch.setattr(remote, "PROBE_S", 0.3)
     [model], _ = asked("box:gpt-4o", {"/v1/models": [odd], "/props": [Loopback.error(404, {})]})
     assert (model.window, model.window_from) == (128_000, "genai-prices")
-
-
-def test_a_dead_server_costs_a_turn_nothing_once_it_is_known_to_be_dead() -> None:
-    calls = 0
-
-    async def ask(path: str) -> tuple[int, Json]:
-        nonlocal calls
-        calls += 1
-        return 503, None
-
-    async def act() -> list[Any]:
-        listed = ModelList(ask, ["/v1/models", "/model/info"], clock=lambda: 0.0)
-        return [await listed.about("m") for _ in range(50)]
-
-    assert asyncio.run(act()) == [None] * 50
-    assert calls == 3

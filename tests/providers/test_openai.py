@@ -16,7 +16,7 @@ from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingP
 from recto.providers.openai import Dialect, OpenAIFormat, OpenAIProvider, OpenAIReader
 from recto.sources.source import Tool
 from recto.window.calibration import is_believable
-from recto.window.request import Entry, Format, NamedTool, Parameters, Piece, ResponseFormat, with_marks
+from recto.window.request import Entry, Format, NamedTool, Parameters, Piece, ResponseFormat
 from recto.wire import Json, dumps, loads
 
 FORMAT: Format = OpenAIFormat()
@@ -78,15 +78,6 @@ def test_the_closing_holds_what_was_given_and_nothing_else() -> None:
     )
 
 
-def test_this_format_has_no_marks() -> None:
-    pieces = [
-        *FORMAT.preamble("m", Parameters(), "Be kind.", [LOOK]),
-        *(Piece("message", m) for m in entry("user", Text("Hi"))),
-    ]
-    assert with_marks(pieces, range(len(pieces)), FORMAT) == tuple(pieces)
-    assert FORMAT.mark_bytes == b""
-
-
 @pytest.mark.parametrize(
     ("url", "dialect"),
     [
@@ -102,10 +93,6 @@ def test_a_provider_knows_its_dialect_by_its_address(url: str, dialect: Dialect)
     assert sent(OpenAIProvider("acme", url, None, OneModel()).format) == sent(OpenAIFormat(dialect))
     told = Dialect("other")
     assert sent(OpenAIProvider("acme", url, None, OneModel(), dialect=told).format) == sent(OpenAIFormat(told))
-
-
-def test_a_user_message_is_a_string() -> None:
-    assert entry("user", Text("Grüße\n"), Text('"du"')) == ['{"role":"user","content":"Grüße\\n\\"du\\""}'.encode()]
 
 
 def test_a_file_is_fenced_under_its_name() -> None:
@@ -128,22 +115,7 @@ def test_an_assistants_calls_keep_their_raw_arguments_and_its_thinking_stays_out
     )
 
 
-def test_every_tool_result_is_a_message_of_its_own() -> None:
-    assert entry("tool", ToolResult("c1", "look", "a hill"), ToolResult("c2", "wait", "", is_error=True)) == [
-        b'{"role":"tool","tool_call_id":"c1","content":"a hill"}',
-        b'{"role":"tool","tool_call_id":"c2","content":""}',
-    ]
-
-
 COMPACTION = Compaction(1, "now", None, "sum", 0, 0, 0, "model", "full")
-
-
-@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
-def test_what_cannot_be_sent_makes_no_message(role: str) -> None:
-    assert entry(role) == []
-    assert entry(role, Text("")) == []
-    assert entry(role, COMPACTION) == []
-    assert entry(role, Thinking("hm", made=Made("acme", "m"))) == []
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -212,31 +184,12 @@ def test_usage_comes_with_what_was_cached() -> None:
     assert parts == [TextPart("Hi"), Done("stop", Usage(input=100, output=7, cache_read=64))]
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}])
-def test_a_provider_may_report_no_usage(usage: Json) -> None:
-    assert read(delta("stop"), {"choices": [], "usage": usage}, "[DONE]") == [Done("stop", None)]
-
-
 @pytest.mark.parametrize("usage", ["many", [1], {"prompt_tokens": -5}, {"prompt_tokens": "12"}, {"prompt_tokens": 1.5}])
 def test_a_usage_that_cannot_be_read_is_one_that_nobody_believes(usage: Json) -> None:
     [done] = read(delta("stop"), {"choices": [], "usage": usage}, "[DONE]")
     assert isinstance(done, Done)
     assert done.usage is not None
     assert not is_believable(done.usage)
-
-
-@pytest.mark.parametrize(
-    ("said", "finish"),
-    [
-        ("stop", "stop"),
-        ("length", "length"),
-        ("content_filter", "refusal"),
-        ("tool_calls", "tool_calls"),
-        ("odd", "odd"),
-    ],
-)
-def test_finishes_have_one_word_each(said: str, finish: str) -> None:
-    assert read(delta(said), "[DONE]") == [Done(finish)]
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])

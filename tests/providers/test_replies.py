@@ -1,7 +1,5 @@
 """Replies in both formats, written for a client and read again by our own reader."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +24,7 @@ from recto.providers.anthropic_client import AnthropicReplyWriter
 from recto.providers.client import ReplyHead
 from recto.providers.client_formats import ANTHROPIC, OPENAI, ClientFormat
 from recto.providers.http import EventReader, ReportedError, RequestTarget, from_status, from_stream
-from recto.providers.model import CallPart, Done, ReplyPart, TextPart, ThinkingPart
+from recto.providers.model import CallPart, Done, ReplyPart, ThinkingPart
 from recto.providers.openai import OpenAIReader
 from recto.providers.openai_client import openai_error
 from recto.wire import dumpb, loads
@@ -70,16 +68,6 @@ def test_thinking_and_texts_keep_their_order_in_anthropics_format(blocks: list[B
     assert wv.gathered(streamed(ANTHROPIC, parts)) == wv.gathered(parts)
 
 
-def test_a_stream_has_the_usage_only_where_it_was_asked_for() -> None:
-    parts: list[ReplyPart] = [TextPart("Hi"), Done("stop", Usage(3, 1))]
-    assert streamed(OPENAI, parts, include_usage=False)[-1] == Done("stop", None)
-    writer = OPENAI.open_writer(HEAD, True)
-    *chunks, done = [event.data for part in parts for event in writer.write(part)]
-    assert done == "[DONE]"
-    assert [json.loads(chunk)["usage"] is None for chunk in chunks] == [True, True, True, False]
-    assert json.loads(chunks[-1])["choices"] == []
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -99,20 +87,6 @@ def test_what_anthropics_format_has_no_place_for_is_lost() -> None:
     assert wv.gathered(ANTHROPIC.reader().whole(reply)) == ((ToolCall("c", "look", "{}"),), [Done("stop", Usage())])
     parts = [*wv.parts_of(before), Done("pause", None)]
     assert wv.gathered(streamed(ANTHROPIC, parts)) == (before, [Done("stop", Usage())])
-
-
-def test_the_blocks_of_anthropics_stream_are_numbered_opened_and_closed() -> None:
-    writer = AnthropicReplyWriter(HEAD)
-    parts: list[ReplyPart] = [TextPart("Hi"), CallPart(0, "a", "look"), CallPart(0, arguments="{}")]
-    parts += [CallPart(1, "b", "look"), Done("stop")]
-    events = [loads(event.data) for part in parts for event in writer.write(part)]
-    assert [(event["type"].removeprefix("content_block_"), event.get("index")) for event in events] == [
-        ("message_start", None),
-        *[("start", 0), ("delta", 0), ("stop", 0)],
-        *[("start", 1), ("delta", 1), ("stop", 1)],
-        *[("start", 2), ("stop", 2)],
-        *[("message_delta", None), ("message_stop", None)],
-    ]
 
 
 def test_calls_that_are_mixed_up_end_anthropics_stream_with_a_sentence() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from recto.chat.blocks import Text
 from recto.chat.message import Usage
-from recto.errors import Invalid, NotFound, Overflow, ProviderError, RateLimited, Unreachable
+from recto.errors import Invalid, Overflow, Unreachable
 from recto.providers.model import CallPart, Done, Provider, ReplyPart, TextPart
 from recto.providers.openai import OpenAIFormat
 from recto.providers.scripted import ScriptedProvider
@@ -67,53 +67,6 @@ def test_a_step_for_summaries_answers_nothing_else(write: Write) -> None:
     assert said(path, *asked) == ["S1", "one", "S2", "S2", "two", "two"]
 
 
-def test_without_a_step_for_summaries_the_plain_ones_serve_them_in_turn(write: Write) -> None:
-    path = write([{"text": "one"}, {"text": "two"}, {"text": "three", "when": "reply"}])
-    assert said(path, "summary", "reply", "reply", "summary") == ["one", "two", "three", "two"]
-
-
-def test_text_streams_word_by_word(write: Write) -> None:
-    [parts] = play(write([{"text": "  Grüße an\n\nalle 😀 ", "usage": None}]), "reply")
-    assert parts == [*map(TextPart, ["  Grüße", " an", "\n\nalle", " 😀", " "]), Done("stop", None)]
-
-
-@pytest.mark.parametrize("after", [0, 1, 2, 9])
-def test_a_step_can_wait_for_a_file_after_some_of_its_words(write: Write, tmp_path: Path, after: int) -> None:
-    happened: list[str] = []
-
-    async def sleep(seconds: float) -> None:
-        happened.append("wait")
-        (tmp_path / "go").touch()
-
-    async def go(path: str) -> None:
-        async for part in ScriptedProvider(sleep).stream(body(path, "Hi"), "reply"):
-            happened.append(part.text.strip() if isinstance(part, TextPart) else type(part).__name__)
-
-    asyncio.run(go(write([{"text": "one two", "after": after, "until": str(tmp_path / "go")}])))
-    words = ["one", "two"]
-    assert happened == [*words[:after], "wait", *words[after:], "Done"]
-
-
-@pytest.mark.parametrize("step", [{"text": "one two", "thinking": "Hm."}, {"error": "unreachable"}])
-def test_a_step_can_be_silent_for_a_while_before_anything_comes(write: Write, step: dict[str, Any]) -> None:
-    happened: list[object] = []
-
-    async def sleep(seconds: float) -> None:
-        happened.append(seconds)
-
-    async def go(path: str) -> None:
-        try:
-            async for part in ScriptedProvider(sleep).stream(body(path, "Hi"), "reply"):
-                happened.append(part)
-        except Unreachable as why:
-            happened.append(why)
-
-    asyncio.run(go(write([{**step, "hang_s": 30}])))
-    assert happened[0] == 30
-    assert 30 not in happened[1:]
-    assert len(happened) > 1
-
-
 def test_tool_calls_get_ids_and_keep_raw_arguments(write: Write) -> None:
     calls = [
         {"name": "look", "arguments": {"at": "Hügel"}},
@@ -130,15 +83,6 @@ def test_tool_calls_get_ids_and_keep_raw_arguments(write: Write) -> None:
     assert ids[2] == "x"
     assert all(ids)
     assert len(set(ids)) == 3
-
-
-@pytest.mark.parametrize(
-    ("name", "error"), [("overflow", Overflow), ("rate_limited", RateLimited), ("unreachable", Unreachable)]
-)
-def test_an_error_is_raised_at_once(write: Write, name: str, error: type[ProviderError]) -> None:
-    with pytest.raises(error) as caught:
-        play(write([{"error": name}]), "reply")
-    assert not caught.value.partial
 
 
 @pytest.mark.parametrize(
@@ -220,9 +164,3 @@ def test_a_broken_script_says_where_it_is_wrong(write: Write, content: Any, says
     with pytest.raises(Invalid) as caught:
         asyncio.run(ScriptedProvider().model(f"scripted:{write(content)}"))
     assert says in caught.value.message
-
-
-def test_what_is_no_file_is_not_a_script(tmp_path: Path) -> None:
-    for name, error in (("none.json", NotFound), (".", Invalid)):
-        with pytest.raises(error):
-            asyncio.run(ScriptedProvider().model(f"scripted:{tmp_path / name}"))

@@ -17,10 +17,9 @@ from tests.providers.conftest import Loopback
 from recto.api.desk import new_desk
 from recto.chat.message import Message
 from recto.serve.app import build_app
-from recto.serve.connections import Connections, bounded_config
-from recto.serve.gateway import Gateway
+from recto.serve.connections import bounded_config
+from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.server import bound_socket
-from recto.serve.workers import ServeOptions, WorkerPlan
 
 Json = Any
 
@@ -28,10 +27,8 @@ Json = Any
 class Endpoint:
     """A running server, and what its clients need."""
 
-    def __init__(
-        self, home: Path, model: str, options: ServeOptions, has_workers: bool = False, **settings: Any
-    ) -> None:
-        self.model, self.home, self._has_workers = model, home, has_workers
+    def __init__(self, home: Path, model: str, options: ServeOptions, **settings: Any) -> None:
+        self.model, self.home = model, home
         self._options, self._settings = options, settings
         self._bound = bound_socket("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._bound.getsockname()[1]}"
@@ -44,11 +41,10 @@ class Endpoint:
     async def _serve(self) -> None:
         desk = new_desk(home=self.home, model=self.model, settings=self._settings)
         async with desk:
-            plan = WorkerPlan(str(self.home), None, self.model, self._settings, self._options)
-            self.gateway = Gateway(desk, self._options, plan if self._has_workers else None)
+            self.gateway = Gateway(desk, self._options)
             self.desk = desk
             self._loop = asyncio.get_running_loop()
-            self._server = uvicorn.Server(bounded_config(build_app(self.gateway), Connections(), ws="none"))
+            self._server = uvicorn.Server(bounded_config(build_app(self.gateway), ws="none"))
             self._ready.set()
             await self._server.serve(sockets=[self._bound])
 
@@ -86,11 +82,9 @@ Start = Callable[..., Endpoint]
 def endpoint(tmp_path: Path) -> Iterator[Start]:
     started: list[Endpoint] = []
 
-    def start(
-        model: str, settings: dict[str, Any] | None = None, has_workers: bool = False, **options: Any
-    ) -> Endpoint:
+    def start(model: str, settings: dict[str, Any] | None = None, **options: Any) -> Endpoint:
         wanted = ServeOptions(**{"needs_key": False, **options})
-        started.append(Endpoint(tmp_path / "home", model, wanted, has_workers, **(settings or {})))
+        started.append(Endpoint(tmp_path / "home", model, wanted, **(settings or {})))
         return started[-1]
 
     yield start

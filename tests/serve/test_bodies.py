@@ -1,7 +1,9 @@
 """Bodies that no client should send: what is wrong with one is said to its client, and nothing fails unexpectedly."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from tests.serve.conftest import Start, user
 from recto.errors import Invalid, Refused, StoreError
 from recto.providers.client_formats import ANTHROPIC, OPENAI
 from recto.providers.openai_responses import read_responses_request
+from recto.serve.connections import BodyLimits
+from recto.serve.gateway import LARGE_BYTES
 
 Json = Any
 PIXEL = "iVBORw0KGgo="
@@ -106,8 +110,8 @@ RESPONSES = {
 }
 WRONG: tuple[Json, ...] = (None, 0, -1, 1.5, True, "", "x", [], [None], ["x"], {}, {"type": "x"})
 READERS: dict[str, tuple[Json, Callable[[bytes], object]]] = {
-    "/v1/chat/completions": (CHAT, lambda body: OPENAI.read_request(body, pass_on=True)),
-    "/v1/messages": (MESSAGES, lambda body: ANTHROPIC.read_request(body, pass_on=True)),
+    "/v1/chat/completions": (CHAT, OPENAI.read_request),
+    "/v1/messages": (MESSAGES, ANTHROPIC.read_request),
     "/v1/responses": (RESPONSES, read_responses_request),
 }
 
@@ -147,7 +151,7 @@ def test_no_body_makes_the_server_fail(endpoint: Start, script: Script, route: s
         if "messages" in whole
         else []
     )
-    for mode in ("manage", "record", "passthrough"):
+    for mode in ("manage", "record"):
         for body in (top + first)[:: 1 if mode == "record" else 5]:
             found = server.client.post(route, json=body, headers={"x-recto-mode": mode})
             assert found.status_code < 500, (mode, body, found.text)
@@ -155,12 +159,58 @@ def test_no_body_makes_the_server_fail(endpoint: Start, script: Script, route: s
 
 def test_a_message_without_content_is_refused_by_its_name(endpoint: Start, script: Script) -> None:
     server = endpoint(script({"text": "Yes."}))
-    for mode in ("manage", "record"):
-        for route, field in (("/v1/chat/completions", "messages[0].content"), ("/v1/messages", "messages.0.content")):
-            for message in ({"role": "user"}, {"role": "user", "content": None}):
-                body = {"model": server.model, "max_tokens": 9, "messages": [message]}
-                refused = server.client.post(route, json=body, headers={"x-recto-mode": mode})
-                assert (refused.status_code, refused.json()["error"]["message"]) == (400, f"{field} is missing.")
+    for route, field in (("/v1/chat/completions", "messages[0].content"), ("/v1/messages", "messages.0.content")):
+        for message in ({"role": "user"}, {"role": "user", "content": None}):
+            refused = server.client.post(route, json={"model": server.model, "max_tokens": 9, "messages": [message]})
+            assert (refused.status_code, refused.json()["error"]["message"]) == (400, f"{field} is missing.")
+
+
+def test_of_large_bodies_a_key_has_one_at_a_time(endpoint: Start, script: Script) -> None:
+    server = endpoint(script({"text": "Fine."}, limit=2_000_000), {"search.embedder": "none"})
+    body = json.dumps({"model": server.model, "messages": [user("x" * 1000)]}).encode() + b" " * LARGE_BYTES
+
+    def send(content: Any) -> int:
+        status: int = server.client.post("/v1/chat/completions", content=content).status_code
+        return status
+
+    def first() -> Iterator[bytes]:
+        yield body
+        second.append(pool.submit(send, iter([body, b" "])))
+        while not server.gateway._large[""]._waiters:
+            time.sleep(0.01)
+        yield b" "
+
+    with ThreadPoolExecutor() as pool:
+        second = list[Future[int]]()
+        assert send(first()) == 200
+        assert second[0].result() == 200
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_body_above_the_limit_is_refused_unread(endpoint: Start, script: Script, is_declared: bool) -> None:
+    server = endpoint(script({"text": "Fine."}), limits=BodyLimits(body_bytes=LARGE_BYTES))
+    body = json.dumps({"model": server.model, "messages": [user("x" * LARGE_BYTES)]}).encode()
+    sent: Any = body if is_declared else iter([body[:1000], body[1000:]])
+    refused = server.client.post("/v1/chat/completions", content=sent)
+    assert refused.status_code == 413
+    assert "larger than the 1,048,576 bytes" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("depth", [950, 100_000])
+def test_json_that_is_nested_too_deeply_is_refused_as_the_clients_mistake(
+    endpoint: Start, script: Script, depth: int
+) -> None:
+    server, found = endpoint(script({"text": "Fine."}), {"search.embedder": "none"}), set()
+    nested = "[" * depth + "]" * depth
+    tool = f'{{"name":"f","parameters":{{"x":{nested}}}}}'
+    tools = f'"tools":[{{"type":"function","function":{tool}}}],'
+    for odd in (f'"metadata":{nested},', tools, f'"messages":{nested},'):
+        body = f'{{"model":"{server.model}",{odd}"messages":[{{"role":"user","content":"Hi"}}]}}'
+        for mode in ("manage", "record"):
+            for path in ("chat/completions", "responses", "embeddings", "messages"):
+                headers = {"x-recto-mode": mode}
+                found.add(server.client.post(f"/v1/{path}", content=body.encode(), headers=headers).status_code)
+    assert found <= {200, 400, 404}
 
 
 def test_what_nobody_foresaw_is_in_the_log_with_its_traceback(
@@ -204,7 +254,7 @@ def test_a_models_toml_that_cannot_be_read_shows_no_path_to_clients(
     assert str(tmp_path) in caplog.text
 
 
-@pytest.mark.parametrize("mode", ["manage", "record", "passthrough"])
+@pytest.mark.parametrize("mode", ["manage", "record"])
 def test_no_spelling_of_a_script_names_a_file_of_the_server(endpoint: Start, script: Script, mode: str) -> None:
     secret = script({"text": "a secret"})
     server = endpoint(script({"text": "Yes."}))

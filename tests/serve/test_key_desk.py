@@ -10,9 +10,8 @@ from tests.conftest import Script
 
 from recto.api.desk import new_desk
 from recto.errors import Invalid, NotFound, RectoError, Refused, SpendLimit
-from recto.serve.gateway import Gateway, KeyRefused
+from recto.serve.gateway import Gateway, KeyRefused, ServeOptions
 from recto.serve.key_desk import KeyDesk, KeyTalk
-from recto.serve.workers import ServeOptions
 
 pytestmark = [pytest.mark.untraced, pytest.mark.anyio]
 

@@ -1,18 +1,15 @@
 """The mode `manage`: a client's messages are stored once, the planned window is sent, the reply comes back."""
 
-import asyncio
 import json
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Script
 from tests.serve.conftest import Endpoint, Start, assistant, text_of, user
-
-from recto.serve.connections import DeliveredStream
 
 Json = Any
 Sent = Callable[[], list[Json]]
@@ -118,30 +115,6 @@ def leave_at_once(server: Endpoint, body: Any) -> None:
             time.sleep(0.01)
 
 
-def test_a_stream_tells_its_end_where_its_client_had_left_before_it_began() -> None:
-    told: list[str] = []
-
-    async def chunks() -> AsyncGenerator[bytes, None]:
-        told.append("begun")
-        yield b"word"
-
-    async def receive() -> dict[str, str]:
-        return {"type": "http.disconnect"}
-
-    async def send(message: Any) -> None:
-        await asyncio.sleep(0)
-
-    async def ended() -> None:
-        told.append("ended")
-
-    async def deliver() -> None:
-        stream = DeliveredStream(chunks(), ended, {})
-        await stream({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
-
-    asyncio.run(deliver())
-    assert told == ["ended"]
-
-
 def until_lost(server: Endpoint, home: str) -> None:
     while not server.gateway.store.awaited_replies.is_lost(server.messages(home)[0].id):
         time.sleep(0.01)
@@ -185,12 +158,6 @@ def test_a_named_conversation_goes_on_from_any_of_its_branches(endpoint: Start, 
     assert server.branches(home) == 2
 
 
-@pytest.mark.parametrize("mode", ["", "manage"])
-def test_a_list_that_ends_with_a_reply_is_refused_and_the_way_out_is_named_where_the_key_has_one(
-    endpoint: Start, script: Script, mode: str
-) -> None:
-    server = endpoint(script({"text": "Yes."}), needs_key=True)
-    _, secret = server.desk.store.access_keys.add("laptop", mode=mode)
-    refused = server.chat(user("hi"), assistant("I"), headers={"x-api-key": secret})
+def test_a_list_that_ends_with_a_reply_is_refused(endpoint: Start, script: Script) -> None:
+    refused = endpoint(script({"text": "Yes."})).chat(user("hi"), assistant("I"))
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "messages")
-    assert ("x-recto-mode: passthrough" in refused.text) is not bool(mode)

@@ -182,22 +182,3 @@ def inspector() -> Path:
 def inspected(inspector: Path, *arguments: str) -> Any:
     command = [str(inspector), "--cli", *arguments]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("talked")
-def test_the_inspector_of_npm_lists_and_calls_the_tools(
-    inspector: Path, notes: Path, tmp_path: Path, preloaded: Preloaded
-) -> None:
-    server = [sys.executable, "-m", "recto", "mcp", "--vault", str(notes)]
-    listed = inspected(inspector, *server, "--method", "tools/list")["tools"]
-    assert {tool["name"] for tool in listed} >= {*READING, "read_document"}
-    call = ["--method", "tools/call", "--tool-name"]
-    read = inspected(inspector, *server, *call, "read_document", "--tool-arg", "path=Boat")
-    assert "oak" in read["content"][0]["text"]
-    assert not read["isError"]
-    with over_http(preloaded, tmp_path) as url:
-        found = inspected(
-            inspector, url, "--transport", "http", *call, "search_conversations", "--tool-arg", "query=mast"
-        )
-    assert "spruce" in found["content"][0]["text"]

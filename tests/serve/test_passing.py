@@ -1,4 +1,4 @@
-"""The modes `record` and `passthrough`: not a byte is changed on the way."""
+"""The mode `record`: not a byte is changed on the way."""
 
 import json
 from typing import Any
@@ -25,27 +25,32 @@ REPLY = {
 BODY = b'{ "messages" : [ {"content":"How long?",  "role":"user", "odd": 1}\n ], "n":1 , "model":"m-1","top_k": 5 }'
 
 
-def post(server: Endpoint, body: bytes, mode: str) -> httpx2.Response:
-    return server.client.post("/v1/chat/completions", content=body, headers={"x-recto-mode": mode})
+def post(server: Endpoint, body: bytes) -> httpx2.Response:
+    return server.client.post("/v1/chat/completions", content=body, headers={"x-recto-mode": "record"})
 
 
-@pytest.mark.parametrize("mode", ["passthrough", "record"])
-def test_not_a_byte_of_a_request_or_a_reply_is_changed(endpoint: Start, upstream: Upstream, mode: str) -> None:
+def test_not_a_byte_of_a_request_or_a_reply_is_changed(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream(Loopback.whole(REPLY))
     server = endpoint("mine:m-1")
-    response = post(server, BODY.replace(b"m-1", b"mine:m-1"), mode)
+    response = post(server, BODY.replace(b"m-1", b"mine:m-1"))
     assert asked(provider) == [BODY]
     assert response.json() == REPLY
-    assert response.headers["x-recto-mode"] == mode
-    assert len(server.run(server.desk.conversations())) == (mode == "record")
+    assert response.headers["x-recto-mode"] == "record"
+
+
+def test_a_model_with_another_api_is_refused(endpoint: Start, upstream: Upstream) -> None:
+    provider = upstream(Loopback.whole(REPLY))
+    server = endpoint("mine:m-1")
+    refused = server.post("messages", {"x-recto-mode": "record"}, max_tokens=9, messages=[user("How long?")])
+    assert (refused.status_code, "Use the mode manage" in refused.text, asked(provider)) == (400, True, [])
 
 
 def test_what_is_recorded_rebuilds_to_the_bytes_that_were_sent(endpoint: Start, upstream: Upstream) -> None:
     provider = upstream(Loopback.whole(REPLY))
     server = endpoint("mine:m-1")
-    first = post(server, BODY.replace(b"m-1", b"mine:m-1"), "record")
+    first = post(server, BODY.replace(b"m-1", b"mine:m-1"))
     more = [user("How long?"), assistant("7 metres."), user("How wide?")]
-    second = post(server, json.dumps({"model": "mine:m-1", "messages": more}).encode(), "record")
+    second = post(server, json.dumps({"model": "mine:m-1", "messages": more}).encode())
     for response, body in zip((first, second), asked(provider), strict=True):
         assert server.run(server.desk.rebuild(response.headers["x-recto-request"])) == body
     home = first.headers["x-recto-conversation"]
@@ -62,7 +67,7 @@ def test_a_stream_is_passed_on_and_recorded(endpoint: Start, upstream: Upstream)
     upstream(Loopback.events(chunk, last, "[DONE]"))
     server = endpoint("mine:m-1")
     body = json.dumps({"model": "mine:m-1", "stream": True, "messages": [user("How long?")]}).encode()
-    response = post(server, body, "record")
+    response = post(server, body)
     assert events_of(response) == [chunk, last]
     assert server.said(response.headers["x-recto-conversation"]) == ["How long?", "7 metres."]
 
@@ -70,7 +75,7 @@ def test_a_stream_is_passed_on_and_recorded(endpoint: Start, upstream: Upstream)
 def test_an_error_of_the_provider_is_passed_on_and_the_message_is_kept(endpoint: Start, upstream: Upstream) -> None:
     upstream(Loopback.error(418, {"error": {"message": "a teapot"}}))
     server = endpoint("mine:m-1")
-    response = post(server, BODY.replace(b"m-1", b"mine:m-1"), "record")
+    response = post(server, BODY.replace(b"m-1", b"mine:m-1"))
     assert (response.status_code, response.json()) == (418, {"error": {"message": "a teapot"}})
     assert server.said(response.headers["x-recto-conversation"]) == ["How long?"]
 

@@ -3,7 +3,6 @@ nobody is given what another said."""
 
 import asyncio
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.conftest import Script
-from tests.serve.conftest import Start, assistant, user
 
 from recto.api.client_turn import said_path
 from recto.api.desk import new_desk
 from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role
-from recto.serve import placement
-from recto.serve.gateway import Gateway
+from recto.serve.gateway import Gateway, ServeOptions
 from recto.serve.placement import place
-from recto.serve.workers import ServeOptions
-from recto.store import replies as awaited_replies
 from recto.window.request import Entry
 
 Said = tuple[Role, str]
@@ -166,24 +160,6 @@ def test_the_same_first_message_begins_anew_where_its_reply_was_got_and_goes_on_
     assert len({first, second, fourth}) == 3
 
 
-def test_a_reply_that_was_lost_long_ago_is_not_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[Said] = [("user", "good night")]
-    first, _ = home.ask("frieda", said, "Good night.", is_delivered=False)
-    monkeypatch.setattr(awaited_replies, "ASKS_AGAIN", timedelta(0))
-    assert home.ask("frieda", said, "Sleep well.")[0] != first
-
-
-def test_a_reminder_behind_the_last_message_is_a_rewording_when_it_is_gone(home: Home) -> None:
-    first: list[Said] = [("user", "Here are no files."), ("assistant", "Ok.")]
-    said = list(first)
-    for number in range(5):
-        conversation, _ = home.ask("dora", [*said, ("user", f"question {number}{REMINDER}")], "Noted.")
-        said += [("user", f"question {number}"), ("assistant", "Noted.")]
-    (leaf,) = home.gateway.store.tree.leaves(conversation)
-    stored = [message.text for message in said_path(home.gateway.store, leaf.id) or ()]
-    assert [text for text in stored if "question" in text] == [f"question {n}{REMINDER}" for n in range(5)]
-
-
 def test_a_cut_list_of_short_answers_goes_on_in_its_own_conversation(home: Home) -> None:
     """Both conversations answer "Yes." again and again; the words of the last question came without its reminder."""
     other: list[Said] = []
@@ -220,20 +196,3 @@ def test_another_question_with_the_same_short_answer_is_no_rewording(home: Home)
     other: list[Said] = [*before, ("user", "Shall we sail on Sunday?"), ("assistant", "Yes."), ("user", "At noon?")]
     _, path = home.ask("emil", other, "Yes.")
     assert "Shall we sail on Sunday?" in path
-
-
-@pytest.mark.parametrize("is_dialogue", [True, False])
-def test_a_very_long_history_is_stored_in_steps_and_whole(
-    endpoint: Start, script: Script, monkeypatch: pytest.MonkeyPatch, is_dialogue: bool
-) -> None:
-    monkeypatch.setattr(placement, "MOST_AT_ONCE", 3)
-    server = endpoint(script({"text": "Fine."}))
-    texts = [f"message {number}" for number in range(11)]
-    history = [assistant(text) if at % 2 and is_dialogue else user(text) for at, text in enumerate(texts)]
-    first = server.chat(*history)
-    home = first.headers["x-recto-conversation"]
-    assert server.said(home) == [*texts, "Fine."]
-    more = [user(f"more {number}") for number in range(5)]
-    second = server.chat(*history, assistant("Fine."), *more)
-    assert second.headers["x-recto-conversation"] == home
-    assert server.said(home) == [*texts, "Fine.", *(each["content"] for each in more), "Fine."]

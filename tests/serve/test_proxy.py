@@ -111,7 +111,7 @@ def test_large_messages_and_only_the_api_come_through_the_proxy(
 ) -> None:
     server = endpoint(script({"text": "Yes."}, limit=1_000_000))
     client, text = proxy(server.url), "boat " * 500_000
-    passing = {"x-recto-mode": "passthrough"}
+    passing = {"x-recto-mode": "manage"}
     body = {"model": "recto", "messages": [user(text)]}
     assert client.post("/v1/chat/completions", json=body, headers=passing).status_code == 200
     assert client.get("/metrics").status_code == 404

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
@@ -89,27 +88,6 @@ def test_a_client_that_waits_for_a_whole_reply_may_go_away(endpoint: Start, scri
     until(lambda: server.gateway.running == 0)
     (home,) = server.run(server.desk.conversations())
     assert server.said(home.id) == ["Count.", LONG]
-
-
-def test_many_streams_at_once_bring_each_its_own_words(endpoint: Start, script: Script) -> None:
-    server = endpoint(script({"text": LONG, "delay_s": 0.001}))
-    told: dict[int, str] = {}
-
-    def ask(number: int) -> None:
-        body = {"model": server.model, "stream": True, "messages": [user(f"Question {number}?")]}
-        with httpx2.Client(timeout=120) as client:
-            response = client.post(f"{server.url}/v1/chat/completions", json=body)
-        told[number] = response.headers["x-recto-conversation"]
-        assert "word39" in response.text
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(told.values())) == 8
-    for number, home in told.items():
-        assert server.said(home) == [f"Question {number}?", LONG]
 
 
 def test_what_cannot_be_served_is_said_in_one_sentence(run: Run, endpoint: Start, script: Script) -> None:

@@ -7,21 +7,8 @@ from tests.conftest import Script
 from tests.serve.conftest import Endpoint, Start, assistant, text_of, user
 
 from recto.chat.message import Message
-from recto.events import Branched
 from recto.serve.gateway import SessionCache
 from recto.store.tree import Tree
-from recto.turn.session import ChatSession
-
-
-def test_a_session_is_given_to_one_request_and_only_at_the_head_that_it_knows() -> None:
-    cache, session = SessionCache(), ChatSession("home", "head")
-    cache.keep(session)
-    assert cache.take("home", "head") is session
-    assert cache.take("home", "head") is None
-    cache.keep(session)
-    assert cache.take("home", "another head") is None
-    cache.keep(ChatSession("home", "head", branch=Branched("before", 1, "message")))
-    assert cache.take("home", "head") is None
 
 
 def test_the_oldest_sessions_go_when_their_windows_take_too_much(endpoint: Start, script: Script) -> None:

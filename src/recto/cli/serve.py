@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recto.web.security import PageAccess
 
 PORT = 8440
-MODES = ("manage", "record", "passthrough")
+MODES = ("manage", "record")
 NEEDS_EXTRA = "the page needs an extra: pip install 'recto-context[web]'"
 NEEDS_WINDOW = (
     "--native needs a display and pywebview: pip install 'recto-context[native]'; without --native the page opens in a "
@@ -51,7 +51,7 @@ except Exception as why:
     type=click.Choice(MODES),
     default="manage",
     show_default=True,
-    help="Plan each window; only record what is sent; or only pass it on.",
+    help="Plan each window, or only record what is sent.",
 )
 @click.option(
     "--fallback",

@@ -6,12 +6,14 @@ recorded before they are sent.
 
 import re
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from recto.base.ids import new_id
 from recto.base.text import clean
 from recto.chat.blocks import Block, File, Image, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Usage
+from recto.errors import Unreachable
 from recto.providers.attachments import anthropic_image_tokens, fenced, is_document, pdf_tokens
 from recto.providers.client import json_arguments, object_schema, sent_id, sent_name
 from recto.providers.http import ReportedError, ServerEvent
@@ -25,7 +27,7 @@ from recto.providers.model import (
     call_text,
     reported_count,
 )
-from recto.providers.remote import CountRequest, RemoteProvider
+from recto.providers.remote import RemoteProvider
 from recto.sources.source import Tool
 from recto.window.count import estimate_text
 from recto.window.request import Contents, Entry, Format, NamedTool, Parameters, Piece
@@ -326,10 +328,15 @@ class AnthropicProvider(RemoteProvider):
         """base_url may or may not end with the version: both are in use."""
         return f"{self.base_url}/messages" if self.base_url.endswith("/v1") else f"{self.base_url}/v1/messages"
 
-    def count_request(self, body: bytes) -> CountRequest | None:
+    async def count_tokens(self, body: bytes, wait_s: float) -> int | None:
+        if not self._key:
+            return None
         fields = {name: value for name, value in loads(body).items() if name in COUNTED_FIELDS}
-        headers = self.headers(self.checked_key())
-        return CountRequest(f"{self.url}/count_tokens", headers, dumpb(fields), "input_tokens")
+        status, answer = await self.ask(f"{self.url}/count_tokens", fields, wait_s)
+        count = reported_count(answer.get("input_tokens")) if isinstance(answer, dict) else None
+        if status != HTTPStatus.OK or not count:
+            raise Unreachable(f"{self.name} did not count the tokens of a request (status {status}).")
+        return count
 
     @property
     def list_urls(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from recto.providers.client import (
     parsed,
     sentence_of,
     status_of,
+    unique,
 )
 from recto.providers.http import ServerEvent
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
@@ -40,11 +41,6 @@ ROLES = ("user", "assistant", "system")
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 CHOICES: dict[str, ToolChoice] = {"auto": "auto", "none": "none", "any": "required"}
 THINKING = ("enabled", "adaptive", "between_tools", "disabled")
-# Accepted and ignored. Current models reject `top_k` anyway.
-IGNORED = {"metadata", "service_tier", "inference_geo", "cache_control", "diagnostics", "speed", "top_k"}
-IGNORED |= {"user_profile_id", "workspace_id"}
-IGNORED_OF_TOOL = {"cache_control", "strict", "allowed_callers", "defer_loading", "eager_input_streaming"}
-IGNORED_OF_TOOL |= {"input_examples"}
 # Fields that cannot raise a request's cost above its input and longest reply.
 BOUNDED = frozenset({"model", "messages", "system", "max_tokens", "stream", "temperature", "top_p", "top_k", "tools"})
 BOUNDED |= {"stop_sequences", "tool_choice", "thinking", "output_config", "metadata", "cache_control", "service_tier"}
@@ -53,26 +49,19 @@ ANSWERED = ("text", "thinking", "redacted_thinking", "tool_use")
 BlockReader = Callable[[Fields, str], list[Block]]
 
 
-def read_anthropic_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:
-    """Raises Invalid, naming the field, for a request that Anthropic rejects or we cannot serve. `made` is set on the
-    thinking that the client sends back; thinking without it is not forwarded. With `pass_on`, fields unknown here
-    become `Parameters.extra`."""
-    fields = parsed(body, item=".{}", lenient=pass_on)
+def read_anthropic_request(body: bytes, made: Made | None = None) -> ClientRequest:
+    """Raises Invalid, naming the field, for a request that we cannot serve. `made` is set on the thinking that the
+    client sends back; thinking without it is not forwarded. Unknown fields become `Parameters.extra`."""
+    fields = parsed(body, item=".{}")
     model = fields.needed_text("model")
     system = joined(_blocks(fields, "system", ("text",), _shown), "\n\n")
     entries = _messages(fields, made)
-    tools = tuple(_tool(tool) for tool in fields.objects("tools"))
-    if len({tool.name for tool in tools}) < len(tools):
-        fields.refuse("tools", "must have different names")
+    tools = unique(fields, [_tool(tool) for tool in fields.objects("tools")])
     parameters = _parameters(fields, tools)
     stream = bool(fields.flag("stream"))
     fields.only({"container": ()})
-    if pass_on:
-        fields.ignore(("cache_control",))  # we set our own marks, and a fifth is rejected
-        parameters = replace(parameters, extra=fields.rest())
-    fields.ignore(IGNORED)
-    fields.end()
-    return ClientRequest(model, entries, system, tools, parameters, stream)
+    fields.raw("cache_control")  # we set our own marks, and a fifth is rejected
+    return ClientRequest(model, entries, system, tools, replace(parameters, extra=fields.rest()), stream)
 
 
 # -- parameters
@@ -87,10 +76,10 @@ def _parameters(fields: Fields, tools: Sequence[Tool]) -> Parameters:
     response_format = _response_format(output.object("format")) if output else None
     return Parameters(
         max_tokens=max_tokens,
-        temperature=fields.number("temperature", 0, 1),
+        temperature=fields.number("temperature", 1),
         thinking_budget=budget,
         tool_choice=choice,
-        top_p=fields.number("top_p", 0, 1),
+        top_p=fields.number("top_p", 1),
         stop=fields.texts("stop_sequences"),
         response_format=response_format,
         reasoning_effort=effort,
@@ -104,7 +93,6 @@ def _thinking(fields: Fields, max_tokens: int) -> tuple[int | None, ThinkingMode
     if thinking is None:
         return None, None
     kind = thinking.needed_choice("type", THINKING)
-    thinking.ignore(("display",))
     budget = thinking.whole("budget_tokens", MIN_THINKING_BUDGET) if kind == "enabled" else None
     if kind != "enabled":
         return None, kind
@@ -142,7 +130,6 @@ def _tool(fields: Fields) -> Tool:
         fields.refuse("type", "must be custom: tools that run at Anthropic are not supported here")
     name, description = fields.needed_text("name"), fields.text("description") or ""
     schema = fields.mapping("input_schema")
-    fields.ignore(IGNORED_OF_TOOL)
     if schema is None or schema.get("type") != "object":
         fields.refuse("input_schema", "must be a schema of type object")
     return Tool(name, description, schema, server=CLIENT)
@@ -167,7 +154,7 @@ def _messages(fields: Fields, made: Made | None) -> tuple[Entry, ...]:
 def read_anthropic_messages(messages: Sequence[Json], made: Made | None = None) -> list[list[Entry]]:
     """The entries for each message. Unknown fields are accepted."""
     calls: dict[str, str] = {}
-    fields = Fields({"messages": list(messages)}, item=".{}", lenient=True).objects("messages")
+    fields = Fields({"messages": list(messages)}, item=".{}").objects("messages")
     return [_message(message, calls, made) for message in fields]
 
 
@@ -192,17 +179,10 @@ def _message(message: Fields, calls: dict[str, str], made: Made | None) -> list[
 
 
 def _blocks(fields: Fields, name: str, kinds: Sequence[str], read: BlockReader) -> tuple[Block, ...]:
-    content = fields.raw(name)
-    if content is None or isinstance(content, str):
-        return (Text(clean(content)[0]),) if content else ()
-    if not isinstance(content, list):
-        fields.refuse(name, "must be a text or a list of blocks")
-    found: list[Block] = []
-    for part in fields.objects(name):
-        kind = part.needed_choice("type", kinds)
-        part.ignore(("cache_control", "citations"))
-        found += read(part, kind)
-    return tuple(found)
+    content = fields.content(name)
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    return tuple(block for part in content for block in read(part, part.needed_choice("type", kinds)))
 
 
 def _user_blocks(part: Fields, kind: str, calls: Mapping[str, str]) -> list[Block]:
@@ -212,7 +192,6 @@ def _user_blocks(part: Fields, kind: str, calls: Mapping[str, str]) -> list[Bloc
     if id not in calls:
         part.refuse("tool_use_id", f"{id!r} is not the id of an earlier tool call")
     blocks, is_error = _blocks(part, "content", SHOWN, _shown), bool(part.flag("is_error"))
-    part.ignore(("toolset_name",))
     attached = tuple(block for block in blocks if isinstance(block, Image | File))
     return [ToolResult(id, calls[id], joined(blocks), is_error, attachments=attached)]
 
@@ -224,7 +203,6 @@ def _assistant_blocks(part: Fields, kind: str, made: Made | None) -> list[Block]
         return [Thinking("", redacted=part.needed_text("data"), made=made)]
     if kind == "text":
         return _shown(part, kind)
-    part.ignore(("caller", "toolset_name"))
     id, name, arguments = part.needed_text("id"), part.needed_text("name"), part.mapping("input")
     return [ToolCall(id, name, clean(dumps(arguments or {}))[0])]
 
@@ -235,7 +213,6 @@ def _shown(part: Fields, kind: str) -> list[Block]:
         text = clean(part.text("text") or "")[0]
         return [Text(text)] if text else part.refuse("text", "must not be empty")
     if kind == "image":
-        part.ignore(("transformations",))
         return [_image(part.needed_object("source"))]
     if kind == "document":
         name, context = part.text("title") or "document", part.text("context")
@@ -253,17 +230,13 @@ def _image(source: Fields) -> Image:
 
 
 def _document(source: Fields, name: str) -> list[Block]:
-    kind = source.needed_choice("type", ("base64", "url", "text", "content"))
+    kind = source.needed_choice("type", ("base64", "url", "text"))
     if kind == "url":
         return [File(name, "", PDF, url=source.needed_text("url"))]
     if kind == "base64":
         media_type = source.needed_choice("media_type", (PDF,))
         return [File(name, "", media_type, base64=source.base64("data", source.needed_text("data")))]
-    if kind == "text":
-        source.ignore(("media_type",))
-        return [File(name, clean(source.needed_text("data"))[0])]
-    blocks = _blocks(source, "content", ("text", "image"), _shown)
-    return [File(name, joined(blocks)), *(block for block in blocks if isinstance(block, Image))]
+    return [File(name, clean(source.needed_text("data"))[0])]
 
 
 # -- writing

@@ -104,7 +104,6 @@ ANTHROPIC_UNTIL_4_6, ANTHROPIC_SINCE_4_7 = (1568, 1600), (2576, 4784)
 PDF_PAGE = 3000  # Anthropic: 1500 to 3000 tokens of text per page, or an image of a page with less text
 PDF_PAGE_BYTES = 50_000  # for PDFs whose pages cannot be counted
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
-_PAGES = re.compile(rb"/Type\s*/Pages\b[^>]{0,200}?/Count\s+(\d{1,5})\b")
 _JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # start of frame, in any coding
 
 
@@ -132,13 +131,12 @@ def anthropic_image_tokens(base64: str, model: str) -> int:
 def pdf_tokens(base64: str) -> int:
     """Counts pages, or estimates them by size if compressed; a PDF by URL counts as one page."""
     data = _decoded(base64)
-    declared = max((int(count) for count in _PAGES.findall(data)), default=0)
-    pages = max(len(_PAGE.findall(data)), declared) or math.ceil(len(data) / PDF_PAGE_BYTES)
+    pages = len(_PAGE.findall(data)) or math.ceil(len(data) / PDF_PAGE_BYTES)
     return max(1, pages) * PDF_PAGE
 
 
 def pixel_size(data: bytes) -> Size | None:
-    """The size of a PNG, GIF, JPEG or WebP from its first bytes; else None."""
+    """The size of a PNG, GIF or JPEG from its first bytes; else None."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
             size = struct.unpack_from(">II", data, 16)
@@ -146,8 +144,6 @@ def pixel_size(data: bytes) -> Size | None:
             size = struct.unpack_from("<HH", data, 6)
         elif data.startswith(b"\xff\xd8"):
             size = _jpeg_size(data)
-        elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-            size = _webp_size(data)
         else:
             return None
     except (struct.error, IndexError):
@@ -169,17 +165,6 @@ def _jpeg_size(data: bytes) -> tuple[int, ...]:
         else:
             alone = marker == 0x01 or 0xD0 <= marker <= 0xD8
             place += 2 if alone else 2 + max(2, struct.unpack_from(">H", data, place + 2)[0])
-
-
-def _webp_size(data: bytes) -> tuple[int, ...]:
-    kind = data[12:16]
-    if kind == b"VP8X":
-        width, height = struct.unpack_from("<HB", data, 24), struct.unpack_from("<HB", data, 27)
-        return 1 + width[0] + (width[1] << 16), 1 + height[0] + (height[1] << 16)
-    if kind == b"VP8L":
-        (packed,) = struct.unpack_from("<I", data, 21)
-        return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
-    return tuple(side & 0x3FFF for side in struct.unpack_from("<HH", data, 26))
 
 
 def _within(size: Size, longest: int) -> tuple[float, float]:

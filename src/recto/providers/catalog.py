@@ -5,22 +5,21 @@ Each number records its origin. Knows no server; providers add what their server
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from fnmatch import fnmatchcase, translate
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, ValidationError, convert, defstruct, field
 from msgspec.structs import replace
 
 from recto.base.file_cache import FileEntry, stat_file
 from recto.base.toml_file import read_ordinary_file
 from recto.errors import Invalid, NotFound
 from recto.providers.model import Model, Prices
-from recto.settings.strategy import STRATEGIES
+from recto.settings.strategy import STRATEGIES, SUMMARIZE
 from recto.weights import chat_models
 from recto.window.request import COMMON_CONTROL
 
@@ -152,7 +151,8 @@ def claude_version(name: str) -> tuple[int, int]:
 
 SHIPPED = Path(__file__).with_name("models.toml")
 FILE = "models.toml"
-VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server")
+Vocabulary = Literal["o200k_base", "cl100k_base", "llama3", "mistral_v3", "qwen3", "deepseek_v3", "gemma4", "server"]
+VOCABULARIES: tuple[str, ...] = get_args(Vocabulary)
 # Key in models.toml -> name in genai-prices.
 PRICES = {
     "input": "input_mtok",
@@ -187,45 +187,25 @@ class FactsFile(Struct, frozen=True):
         return [name for name in self.tables if "*" not in name]
 
 
-class Check(Struct, frozen=True):
-    """A test for a value, and its description."""
-
-    passes: Callable[[Any], bool]
-    allowed: str
-
-
-def _whole(low: int) -> Check:
-    return Check(lambda value: type(value) is int and low <= value <= MAX_NUMBER, f"a whole number from {low} on")
-
-
-def _number(low: float, high: float) -> Check:
-    return Check(lambda value: type(value) in (int, float) and low <= value <= high, f"a number from {low} to {high}")
-
-
-def _one_of(values: Collection[str]) -> Check:
-    return Check(lambda value: isinstance(value, str) and value in values, f"one of {', '.join(values)}")
-
-
 FLAGS: tuple[str, ...] = ("summarizes", "answers_from_notes", "fixed_temperature", "exact", "tools", "images", "files")
 FLAGS += ("adaptive_thinking", "effort", "stop", "json_schema", "forced_tools")
-FLAG = Check(lambda value: isinstance(value, bool), "true or false")
-PRICE = Check(_number(0, 1_000_000).passes, "US dollars per million tokens")
-CHECKS = {
-    "window": Check(lambda value: value == 0 or _whole(256).passes(value), f"0 for unknown, or {_whole(256).allowed}"),
-    "max_output": _whole(1),
-    "max_tokens": _whole(1),
-    "temperature": _number(0, 2),
-    "thinking_budget": _whole(0),
-    "tokenizer": _one_of(VOCABULARIES),
-    "factor": _number(0.1, 10),
-    **dict.fromkeys(FLAGS, FLAG),
-    "strategy": _one_of(STRATEGIES),
-    "control": Check(
-        lambda value: isinstance(value, list) and all(isinstance(text, str) and len(text) > 1 for text in value),
-        "a list of texts of at least two characters",
-    ),
-    "prices": Check(lambda value: isinstance(value, dict), f"a table with {', '.join(PRICES)}"),
+_Prices = dict[
+    Literal["input", "output", "cache_read", "cache_write", "reasoning", "requests"], Annotated[float, Meta(ge=0)]
+]
+CHECKS: Mapping[str, Any] = {
+    "window": Annotated[int, Meta(ge=0, le=MAX_NUMBER)],
+    **dict.fromkeys(("max_output", "max_tokens"), Annotated[int, Meta(ge=1, le=MAX_NUMBER)]),
+    "temperature": Annotated[float, Meta(ge=0, le=2)],
+    "thinking_budget": Annotated[int, Meta(ge=0, le=MAX_NUMBER)],
+    "tokenizer": Vocabulary,
+    "factor": Annotated[float, Meta(ge=0.1, le=10)],
+    **dict.fromkeys(FLAGS, bool),
+    "strategy": str,
+    "control": list[Annotated[str, Meta(min_length=2)]],
+    "prices": _Prices,
 }
+"""The keys of an entry, and what each takes."""
+_Entry = defstruct("_Entry", [(name, kind, None) for name, kind in CHECKS.items()], forbid_unknown_fields=True)
 
 
 def read_facts(path: Path, origin: str) -> FactsFile:
@@ -259,31 +239,19 @@ def read_facts(path: Path, origin: str) -> FactsFile:
 def _checked(path: Path, name: str, table: object) -> tuple[str, Facts]:
     """A table's `provider:id` and its facts. Tables with other names have `provider` and `id` fields."""
     facts = dict(table) if isinstance(table, dict) else {}
-    if {"context_limit", "window"} <= facts.keys():
-        raise _wrong(path, name, "context_limit", "is another name for window; use only one of them")
-    if "context_limit" in facts:
-        facts["window"] = facts.pop("context_limit")
     provider, id = facts.pop("provider", None), facts.pop("id", None)
-    _check_each(path, name, facts, CHECKS)
-    _check_each(path, name, facts.get("prices", {}), dict.fromkeys(PRICES, PRICE), "prices.")
     if provider is None and id is None:
         provider, _, id = name.partition(":")
     if not (isinstance(table, dict) and isinstance(provider, str) and isinstance(id, str) and provider and id):
         sentence = f'{path}: {name!r} is not a table for a model; write ["provider:model"] and its facts, or '
         raise Invalid(sentence + "your own name with provider and id.", path=str(path), key=name)
+    try:
+        convert(facts, _Entry)
+        if facts.get("strategy", SUMMARIZE.name) not in STRATEGIES:
+            raise ValidationError(f"There is no strategy {facts['strategy']!r}; use one of {', '.join(STRATEGIES)}")
+    except ValidationError as why:
+        raise Invalid(f'{path}: "{name}" is wrong: {why}.', path=str(path), model=name) from why
     return f"{provider.lower()}:{id}", facts
-
-
-def _check_each(path: Path, name: str, values: Facts, checks: Mapping[str, Check], prefix: str = "") -> None:
-    for key, value in values.items():
-        if key not in checks:
-            raise _wrong(path, name, prefix + key, f"is not a known key; use one of {', '.join(checks)}")
-        if not checks[key].passes(value):
-            raise _wrong(path, name, prefix + key, f"must be {checks[key].allowed}, not {value!r}")
-
-
-def _wrong(path: Path, name: str, key: str, what: str) -> Invalid:
-    return Invalid(f'{path}: {key} of "{name}" {what}.', path=str(path), model=name, key=key)
 
 
 # Our provider name -> that of genai-prices. Only these are looked up: loading its data takes a third of a second.
@@ -345,13 +313,8 @@ class ModelCatalog:
             return self.aliases[alias]
         if _LIKE_ID.fullmatch(name.strip()):
             return name
-        if near := get_close_matches(name.casefold(), folded, 1):
-            instead = f"the nearest name in {FILE} is {folded[near[0]]!r}"
-        elif folded:
-            names = ", ".join(map(repr, sorted(self.aliases)))
-            instead = f"{FILE} has {names}; use one of them, or provider:model"
-        else:
-            instead = f"write provider:model, or give a model this name in {FILE} in RECTO_HOME"
+        names = f", which has {', '.join(map(repr, sorted(self.aliases)))}" if self.aliases else ""
+        instead = f"write provider:model, or give a model this name in {FILE} in RECTO_HOME{names}"
         raise NotFound(f"there is no model {name!r}; {instead}", model=name)
 
     @property

@@ -2,7 +2,7 @@
 
 Fields reads one JSON object of a request field by field. A wrong value raises Invalid, which names the field as the API
 itself does: `messages[0].content` or `messages.0.content`. (msgspec would read the types, but cannot treat null as
-absent or accept unknown fields from some callers only, and checks other than types need the path too.)
+absent, and checks other than types need the path too.)
 
 Also converts ids, names and arguments of calls, and the root of a schema, to forms that every provider accepts: one
 rejected tool or call would fail every request that contains it.
@@ -10,11 +10,11 @@ rejected tool or call would fail every request that contains it.
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NoReturn
 
-from msgspec import Struct, field
+from msgspec import MsgspecError, Struct, field, json
 
 from recto.base.text import clean
 from recto.chat.blocks import Block, Text
@@ -34,7 +34,7 @@ from recto.errors import (
 )
 from recto.sources.source import Tool
 from recto.window.request import Entry, Parameters
-from recto.wire import Json, dumpb, dumps, loads
+from recto.wire import Json, dumps, loads
 
 CLIENT = "client"
 """The server name of tools that the client runs itself."""
@@ -105,21 +105,19 @@ MAX_NUMBER = 100_000_000
 
 
 class Fields:
-    """The fields of one object. Null counts as absent, as in both APIs. `end` rejects fields that were not read, here
-    and in the objects below."""
+    """The fields of one object. Null counts as absent, as in both APIs; unknown fields are accepted."""
 
-    def __init__(self, data: Json, path: str = "", *, item: str = "[{}]", lenient: bool = False) -> None:
-        """`item` is how the API writes an index in a path; `lenient` accepts unknown fields, here and below."""
-        self.path, self._item, self._lenient = path, item, lenient
+    def __init__(self, data: Json, path: str = "", *, item: str = "[{}]") -> None:
+        """`item` is how the API writes an index in a path."""
+        self.path, self._item = path, item
         if not isinstance(data, dict):
             raise Invalid(f"{path or 'The request'} must be an object.", field=path)
-        self._data: dict[str, Any] = data
+        self.data: dict[str, Any] = data
         self._left = set(data)
-        self._below: list[Fields] = []
 
     def raw(self, name: str) -> Json:
         self._left.discard(name)
-        return self._data.get(name)
+        return self.data.get(name)
 
     def _checked(self, name: str, is_right: Callable[[Any], bool], what: str) -> Any:
         value = self.raw(name)
@@ -136,9 +134,9 @@ class Fields:
         is_right = lambda value: type(value) is int and low <= value <= MAX_NUMBER  # noqa: E731
         return self._checked(name, is_right, f"a whole number from {low} on")
 
-    def number(self, name: str, low: float, high: float) -> Any:
-        is_right = lambda value: type(value) in (int, float) and low <= value <= high  # noqa: E731
-        return self._checked(name, is_right, f"a number from {low:g} to {high:g}")
+    def number(self, name: str, high: float) -> Any:
+        is_right = lambda value: type(value) in (int, float) and 0 <= value <= high  # noqa: E731
+        return self._checked(name, is_right, f"a number from 0 to {high:g}")
 
     def flag(self, name: str) -> Any:
         return self._checked(name, lambda value: isinstance(value, bool), "true or false")
@@ -163,7 +161,7 @@ class Fields:
 
     def object(self, name: str) -> "Fields | None":
         value = self.raw(name)
-        return None if value is None else self.below(value, self.at(name))
+        return None if value is None else Fields(value, self._at(name), item=self._item)
 
     def needed_object(self, name: str) -> "Fields":
         return self.object(name) or self.refuse(name, "is missing")
@@ -172,15 +170,17 @@ class Fields:
         return self._checked(name, lambda value: isinstance(value, list), "a list") or []
 
     def item(self, name: str, number: int, value: Json) -> "Fields":
-        return self.below(value, self.at(name) + self._item.format(number))
+        return Fields(value, self._at(name) + self._item.format(number), item=self._item)
 
     def objects(self, name: str) -> list["Fields"]:
         return [self.item(name, number, value) for number, value in enumerate(self.items(name))]
 
-    def below(self, value: Json, path: str) -> "Fields":
-        fields = Fields(value, path, item=self._item, lenient=self._lenient)
-        self._below.append(fields)
-        return fields
+    def content(self, name: str) -> "str | list[Fields]":
+        """A text, which may be absent, or a list of parts."""
+        value = self.raw(name)
+        if value is None or isinstance(value, str):
+            return clean(value or "")[0]
+        return self.objects(name) if isinstance(value, list) else self.refuse(name, "must be a text or a list of parts")
 
     def base64(self, name: str, text: str) -> str:
         """Returns `text`, the value of this field, if it is valid base64."""
@@ -190,9 +190,6 @@ class Fields:
             self.refuse(name, "is not valid base64")
         return text
 
-    def ignore(self, names: Iterable[str]) -> None:
-        self._left.difference_update(names)
-
     def only(self, neutral: Mapping[str, tuple[Json, ...]]) -> None:
         """Accepts these fields only with a value that has no effect."""
         for name, values in neutral.items():
@@ -201,37 +198,30 @@ class Fields:
                 self.refuse(name, "is not supported here")
 
     def rest(self) -> dict[str, Json]:
-        """The fields not read yet; they count as read from now on."""
-        rest = {name: value for name, value in self._data.items() if name in self._left and value is not None}
-        self._left.clear()
-        return rest
+        """The fields not read yet."""
+        return {name: value for name, value in self.data.items() if name in self._left and value is not None}
 
-    def end(self) -> None:
-        if self._lenient:
-            return
-        if self._left:
-            self.refuse(min(self._left), "is not a known field")
-        for fields in self._below:
-            fields.end()
-
-    def at(self, name: str) -> str:
+    def _at(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name
 
     def refuse(self, name: str, what: str) -> NoReturn:
-        path = self.at(name)
+        path = self._at(name)
         raise Invalid(f"{path} {what}.", field=path)
 
 
-def parsed(body: bytes, *, item: str, lenient: bool = False) -> Fields:
-    """The body as Fields. Rejects values that cannot be forwarded: NaN and lone surrogates."""
+def parsed(body: bytes, *, item: str = "[{}]") -> Fields:
+    """The body as Fields. msgspec rejects what cannot be forwarded: NaN and lone surrogates."""
     try:
-        data = loads(body)
-        dumpb(data)
-    except UnicodeError as why:
-        raise Invalid("The request contains characters that are not valid Unicode.", field="") from why
-    except (ValueError, RecursionError) as why:
-        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.", field="") from why
-    return Fields(data, item=item, lenient=lenient)
+        return Fields(json.decode(body), item=item)
+    except (MsgspecError, UnicodeError, RecursionError) as why:
+        reason = "it is nested too deeply" if isinstance(why, RecursionError) else str(why)
+        raise Invalid(f"The request is not JSON: {reason}.", field="") from why
+
+
+def unique(fields: Fields, tools: Sequence[Tool]) -> tuple[Tool, ...]:
+    if len({tool.name for tool in tools}) < len(tools):
+        fields.refuse("tools", "must have different names")
+    return tuple(tools)
 
 
 def joined(blocks: Iterable[Block], separator: str = "\n") -> str:

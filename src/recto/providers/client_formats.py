@@ -159,27 +159,8 @@ def with_model(body: bytes, model: str) -> bytes:
     text = body.decode()
     for name, start, end in body_members(text):
         if name == "model" and text[start:end] != dumps(model):
-            return _spliced(body, text, start, end, dumps(model))
+            return f"{text[:start]}{dumps(model)}{text[end:]}".encode()
     return body
-
-
-def with_member(body: bytes, name: str, value: Json) -> bytes:
-    """The same bytes with a member added or replaced."""
-    text = body.decode()
-    for known, start, end in body_members(text):
-        if known == name:
-            return _spliced(body, text, start, end, dumps(value))
-    at = _after(text, _skip(text, 0), "{")
-    comma = "" if text[_skip(text, at)] == "}" else ","
-    return _spliced(body, text, at, at, f"{dumps(name)}:{dumps(value)}{comma}")
-
-
-def _spliced(body: bytes, text: str, start: int, end: int, new: str) -> bytes:
-    """The body with a range, given in characters, replaced; copied once."""
-    if not text.isascii():
-        start, end = len(text[:start].encode()), len(body) - len(text[end:].encode())
-    whole = memoryview(body)
-    return b"".join((whole[:start], new.encode(), whole[end:]))
 
 
 def body_pieces(body: bytes) -> tuple[Piece, ...]:
@@ -243,15 +224,3 @@ def _is_part_measured(part: dict[str, Json]) -> bool:
     if kind == "document":
         return isinstance(source, dict) and source.get("type") in _INLINE_SOURCES
     return kind in _MEASURED and is_measured(part.get("content"))
-
-
-def rendered_body(request: ClientRequest, format: Format, provider: str, model: str) -> bytes:
-    """A client's request for another format, or for a provider without an address."""
-    preamble = format.preamble(model, request.parameters, request.system, request.tools)
-    parts = [piece.data for piece in preamble]
-    is_first = not format.opened(request.system)
-    for entry in request.entries:
-        for data in format.entry(entry, provider):
-            parts.append(data if is_first else b"," + data)
-            is_first = False
-    return b"".join((*parts, format.closing(request.parameters).data))

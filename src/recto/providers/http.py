@@ -9,12 +9,9 @@ import logging
 import math
 import random
 import re
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -45,12 +42,8 @@ Sleep = Callable[[float], Awaitable[object]]
 # httpx2 has a reader, but it requires a content type that some servers omit, trusts their charset, and loses a last
 # event without its blank line, such as a final `[DONE]`.
 
-FIELDS = frozenset({"data", "event", "id", "retry", "error", ""})  # the empty one is a comment
+FIELDS = (b"data", b"event", b"id", b"retry", b"error", b":")
 MAX_EVENT_BYTES = 32 * 1024 * 1024
-
-
-class EventTooLarge(ValueError):
-    """An event is larger than any real one, so this is not a stream of events."""
 
 
 class ServerEvent(Struct, frozen=True):
@@ -73,8 +66,6 @@ class EventReader:
         self._after_return = False
         self._data: list[str] = []
         self._name, self._size = "", 0
-        self.strange = False
-        """True after a line that does not belong to a stream of events."""
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         if self._after_return and chunk.startswith(b"\n"):
@@ -83,7 +74,7 @@ class EventReader:
             self._after_return = chunk.endswith(b"\r")
         self._rest += chunk
         if len(self._rest) + self._size > MAX_EVENT_BYTES:
-            raise EventTooLarge(f"an event of more than {MAX_EVENT_BYTES} bytes")
+            raise ValueError(f"an event of more than {MAX_EVENT_BYTES} bytes")
         if b"\n" not in chunk and b"\r" not in chunk:
             return []
         # bytes split at \n, \r and \r\n only, as the standard requires; str would split at U+2028 too
@@ -109,7 +100,6 @@ class EventReader:
             self._size += len(line)
         if field in ("event", "error"):
             self._name = value if field == "event" else "error"
-        self.strange = self.strange or field not in FIELDS
         return []
 
 
@@ -205,22 +195,13 @@ def unreachable(
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """The wait that the provider asks for, as milliseconds, seconds or a date; None if it makes no sense, such as a
-    date in the past."""
+    """The wait that the provider asks for, as milliseconds or seconds; None if it makes no sense."""
+    milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after", "")
     try:
-        milliseconds = headers.get("retry-after-ms")
-        wait_s = float(milliseconds) / 1000 if milliseconds else _wish_s(headers.get("retry-after", "").strip())
-    except (ValueError, TypeError, IndexError, OverflowError):
+        wait_s = float(milliseconds) / 1000 if milliseconds else float(seconds)
+    except ValueError:
         return None
     return min(wait_s, LONGEST_WISH_S) if 0 <= wait_s < math.inf else None
-
-
-def _wish_s(value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        date = parsedate_to_datetime(value)
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
 
 
 def _classify(
@@ -403,12 +384,12 @@ class _Answer:
     as pings and empty texts."""
 
     def __init__(self, target: RequestTarget, reader: ReplyReader, response: "Response", read_s: float) -> None:
-        self._target, self._reader, self._response, self._read_s = target, reader, response, read_s
-        self._clock = asyncio.get_running_loop().time
+        self._target, self._reader, self._response = target, reader, response
+        self._clock, self._longest_s = asyncio.get_running_loop().time, MOST_SILENCES * read_s
         self._heard, self._bytes = self._clock(), 0
         """The time of the reply's last part, and the number of bytes since."""
-        self._no_events: bytes | None = None
-        """An answer that is not a stream of events: its beginning, or all of it if it is JSON."""
+        self._page = bytearray()
+        """An answer that is not a stream of events."""
 
     async def parts(self) -> AsyncGenerator[ReplyPart]:
         """Up to Done."""
@@ -420,45 +401,41 @@ class _Answer:
                 for part in parts:
                     yield part
                     if isinstance(part, Done):
-                        await _drain(events)
+                        # if the formal end of the answer arrives immediately, the connection can be reused
+                        with suppress(Exception):
+                            async with asyncio.timeout(DRAIN_S):
+                                await anext(events, None)
                         return
-        last = self._reader.end() if self._no_events is None else self._whole(self._no_events)
+        last = self._whole() if self._page else self._reader.end()
         if not last:
             raise unreachable(self._target, "broke off before the reply was complete; ask again", retryable=True)
         for part in last:
             yield part
 
     async def _next(self, events: AsyncGenerator[ServerEvent]) -> ServerEvent | None:
-        """Raises TimeoutError if no event comes in time."""
-        until = min(self._clock() + self._read_s, self._heard + MOST_SILENCES * self._read_s)
-        async with asyncio.timeout_at(until):
+        """Raises TimeoutError if no part of the reply comes in time."""
+        async with asyncio.timeout_at(self._heard + self._longest_s):
             return await anext(events, None)
 
     async def _events(self) -> AsyncGenerator[ServerEvent]:
-        """The events, whatever the content type; `head` are the bytes before the first event."""
-        reader, head, started = EventReader(), bytearray(), False
+        """The events, whatever the content type."""
+        reader, is_first = EventReader(), True
         async with aclosing(self._response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 self._bytes += len(chunk)
                 if self._bytes > MAX_EVENT_BYTES:  # comments, pings, or a body that never ends
                     what = f"sent {MAX_EVENT_BYTES:,} bytes without a part of a reply; check its address"
                     raise unreachable(self._target, what)
-                head += b"" if started else chunk
-                try:
-                    events = reader.feed(chunk)
-                except EventTooLarge as why:
-                    raise unreachable(self._target, f"sent {why}; check its address") from why
-                for event in events:
-                    started = True
+                if self._page or (is_first and not _begins_events(chunk)):
+                    self._page += chunk
+                    if len(self._page) > MAX_ERROR_BYTES and not self._page.lstrip().startswith(b"{"):
+                        break
+                    continue
+                is_first = is_first and not chunk.strip()
+                for event in reader.feed(chunk):
                     yield event
-                is_json = head[:100].lstrip().startswith(b"{")
-                if reader.strange and not started and len(head) > MAX_ERROR_BYTES and not is_json:
-                    break
         for event in reader.end():
-            started = True
             yield event
-        if reader.strange and not started:
-            self._no_events = bytes(head)
 
     def _read(self, event: ServerEvent) -> list[ReplyPart]:
         try:
@@ -470,10 +447,10 @@ class _Answer:
             what = "sent invalid data; ask again, or check its address"
             raise unreachable(self._target, what, may_cost=True) from why
 
-    def _whole(self, body: bytes) -> list[ReplyPart]:
+    def _whole(self) -> list[ReplyPart]:
         """The parts of an answer without events: a reply in one piece, a reported error, or the wrong URL."""
         try:
-            answer = loads(body)
+            answer = loads(bytes(self._page))
             if isinstance(answer, dict) and answer.get("error"):
                 raise ReportedError(answer)
             parts = self._reader.whole(answer)
@@ -482,6 +459,11 @@ class _Answer:
         if not parts or not isinstance(parts[-1], Done):
             raise unreachable(self._target, "did not answer with a reply; check its address")
         return parts
+
+
+def _begins_events(chunk: bytes) -> bool:
+    start = chunk.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return any(start.startswith(field[: len(start)]) for field in FIELDS)
 
 
 async def _error_body(response: "Response") -> bytes:
@@ -498,18 +480,6 @@ async def _error_body(response: "Response") -> bytes:
     return body
 
 
-async def _drain(events: AsyncGenerator[ServerEvent]) -> None:
-    """Reads the formal end of the answer if it arrives immediately, so that the connection can be reused."""
-    try:
-        async with asyncio.timeout(DRAIN_S):
-            async for _ in events:
-                pass
-    except TimeoutError:  # the connection is closed instead
-        pass
-    except Exception:  # the reply is complete, whatever happens now
-        log.exception("the end of a complete reply could not be read")
-
-
 def connection_failure(
     target: RequestTarget, why: "HTTPError | TimeoutError", retry_policy: RetryPolicy
 ) -> AttemptFailed:
@@ -519,14 +489,14 @@ def connection_failure(
         # the provider may still be working on the request: a retry would double that work
         silent = f"was silent for {retry_policy.read_s:g} s; ask again, or set a longer timeout"
         return unreachable(target, silent, may_cost=True)
-    if isinstance(why, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
-        return unreachable(target, f"cannot be used ({why}); check its address", sent=False)
     if isinstance(why, httpx2.ConnectError | httpx2.TimeoutException | httpx2.ProxyError):
         what = f"cannot be reached ({str(why) or 'no answer'}); check that it runs, and its address"
         return unreachable(target, what, retryable=True, sent=False)
-    if isinstance(why, httpx2.DecodingError):
-        return unreachable(target, f"sent data that cannot be decompressed ({why}); check its address")
     reason = str(why) or type(why).__name__
+    if isinstance(why, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol | httpx2.DecodingError):
+        return unreachable(
+            target, f"cannot be used ({reason}); check its address", sent=isinstance(why, httpx2.DecodingError)
+        )
     failure = unreachable(target, f"broke the connection ({reason}); ask again", retryable=True, may_cost=True)
     failure.wait_s = 0.0
     return failure

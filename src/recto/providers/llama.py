@@ -6,22 +6,113 @@ not depend on its neighbours and no token spans two messages; both are tested be
 """
 
 import hashlib
-import math
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from recto.errors import Unreachable
-from recto.providers.local_servers import LlamaServer, Props, TemplateMessage
-from recto.providers.model import Model
+from recto.providers.model import Model, positive
 from recto.providers.openai import OpenAIFormat, OpenAIProvider
-from recto.providers.remote import ProbeSchedule
+from recto.providers.remote import PROBE_S, ProbeSchedule
 from recto.window.count import ZERO, Count, TokenCounter
 from recto.window.request import Piece
-from recto.wire import dumps
+from recto.wire import Json, dumps
+
+# -- the server
+
+TemplateMessage = tuple[str, str]
+"""A role and its text."""
+Ask = Callable[[str, Json, float], Awaitable[tuple[int, Json]]]
+"""Asks a path of the server, with a body or None, and gives the status and the answer."""
+ANSWER_S = 60.0
+# No token has this number, and the server returns numbers among the texts unchanged.
+SEPARATOR = -1
+MARKER = re.compile(r"<[^<>\s'\"{}]{1,40}>|\[/?[A-Z_]{2,30}\]")
+
+
+class Props(Struct, frozen=True):
+    window: int | None
+    template: str
+    model: str
+    """The file name of the weights."""
+    tools: bool
+    images: bool
+    one_slot: bool
+    markers: tuple[str, ...]
+    """Texts of the template that look like control tokens, and the tokens at the start and end of a text."""
+
+
+class LlamaServer:
+    def __init__(self, root: str, ask: Ask) -> None:
+        """`root` is the address without the /v1 of the OpenAI format."""
+        self.root, self._ask = root, ask
+
+    async def props(self) -> Props | None:
+        """None for a server that is not llama.cpp. Raises Unreachable if there is no answer, or while it loads."""
+        status, answer = await self._ask("/props", None, PROBE_S)
+        if status >= 500 or status == 429:
+            raise Unreachable(f"The server at {self.root} is not ready (status {status}).")
+        return _read_props(answer) if status == 200 and isinstance(answer, dict) else None
+
+    async def render(self, messages: Sequence[TemplateMessage], reply: bool) -> str | None:
+        """The conversation rendered by the chat template; None if the template rejects it."""
+        items = [{"role": role, "content": content} for role, content in messages]
+        body = {"messages": items, "add_generation_prompt": reply}
+        status, answer = await self._ask("/apply-template", body, ANSWER_S)
+        prompt = answer.get("prompt") if status == 200 and isinstance(answer, dict) else None
+        return prompt if isinstance(prompt, str) else None
+
+    async def tokens(self, content: str | list[str | int], *, whole: bool = False) -> list[int]:
+        """The tokens of a text, control texts included; `whole` adds tokens of every prompt, such as the first one."""
+        body = {"content": content, "add_special": whole, "parse_special": True}
+        status, answer = await self._ask("/tokenize", body, ANSWER_S)
+        tokens = answer.get("tokens") if status == 200 and isinstance(answer, dict) else None
+        if not isinstance(tokens, list):
+            raise Unreachable(f"The llama.cpp server at {self.root} cannot count tokens (status {status}).")
+        return tokens
+
+    async def counts(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text, all in one call."""
+        if not texts:
+            return []
+        runs = [0]
+        for token in await self.tokens([part for text in texts for part in (text, SEPARATOR)]):
+            runs[-1] += token != SEPARATOR
+            if token == SEPARATOR:
+                runs.append(0)
+        if len(runs) != len(texts) + 1:
+            raise Unreachable(f"The llama.cpp server at {self.root} cannot count several texts at once.")
+        return runs[:-1]
+
+    async def control(self, props: Props) -> tuple[str, ...]:
+        """The markers that the tokenizer reads as a single token."""
+        counts = await self.counts(props.markers)
+        return tuple(marker for marker, tokens in zip(props.markers, counts, strict=True) if tokens == 1)
+
+
+def _read_props(answer: Mapping[str, Any]) -> Props | None:
+    settings = answer.get("default_generation_settings")
+    if not isinstance(settings, dict):
+        return None
+    texts = {name: value for name, value in answer.items() if isinstance(value, str)}
+    template = texts.get("chat_template", "")
+    caps, takes = answer.get("chat_template_caps"), answer.get("modalities")
+    ends = [texts[name] for name in ("bos_token", "eos_token") if texts.get(name)]
+    return Props(
+        window=positive(settings.get("n_ctx")),
+        template=template,
+        model=texts.get("model_path", "").replace("\\", "/").rsplit("/", 1)[-1],
+        tools=not isinstance(caps, dict) or caps.get("supports_tools") is not False,
+        images=isinstance(takes, dict) and takes.get("vision") is True,
+        one_slot=answer.get("total_slots") == 1,
+        markers=tuple(dict.fromkeys((*ends, *MARKER.findall(template)))),
+    )
+
 
 # -- the shape of a template
 
@@ -31,13 +122,12 @@ Render = Callable[[Sequence[TemplateMessage], bool], Awaitable[str | None]]
 ROLES = ("system", "user", "assistant")
 # Characters that a template might escape, trim or remove.
 PLAIN = 'Tea "for" two & {{ three }} <b>\\n</b>\n\n\té 日本 😀 done'
-BLANK = "blank"
-THINKING = "thinking"
+BLANK, THINKING = "blank", "thinking"
 ODD = {BLANK: " \n tea \n\n", THINKING: "<think>\nhm\n</think>\n\ntea"}
 
 
 class Irregular(Exception):
-    """The template has no shape; the message completes the sentence "its template …"."""
+    """The template has no shape."""
 
 
 class Shape(Struct, frozen=True):
@@ -49,11 +139,11 @@ class Shape(Struct, frozen=True):
     after: Mapping[str, str]
     reply: str
     """The start of the reply."""
-    changes: frozenset[tuple[str, str]] = frozenset()
-    """(role, kind) of contents that the template changes."""
+    changes: tuple[str, ...] = ()
+    """The kinds of contents that the template changes."""
 
-    def keeps(self, role: str, content: str) -> bool:
-        return not any((role, kind) in self.changes for kind in kinds(content))
+    def keeps(self, content: str) -> bool:
+        return not any(kind in self.changes for kind in kinds(content))
 
     def piece(self, role: str, content: str) -> str:
         return f"{self.before[role]}{content}{self.after[role]}"
@@ -71,55 +161,40 @@ def kinds(content: str) -> Iterable[str]:
 
 
 async def learn(render: Render) -> Shape:
-    """The template's shape, checked for every position of a message."""
-    shape = await _derive(render)
-    for messages in _conversations(PLAIN):
-        if (rendered := await render(messages, True)) is not None and rendered != shape.render(messages):
-            raise Irregular("writes a message differently depending on its position")
-    return await _with_changes(render, shape)
-
-
-async def _derive(render: Render) -> Shape:
+    """The template's shape, checked for every position of a message. Raises Irregular."""
     messages = _marked("system", "user", "assistant", "user")
     start, system_user, user_assistant, assistant_user, end = _gaps(await render(messages, True), messages)
     after_user = _gaps(await render(messages, False), messages)[-1]
     first, *_ = _gaps(await render(messages[1:2], True), messages[1:2])
-    before_user = await _before_user(render, after_user, (first, system_user, assistant_user))
+    twice = _marked("system", "user", "user")
+    if (rendered := await render(twice, True)) is not None:
+        before_user = _without(_gaps(rendered, twice)[2], start=after_user)
+    else:  # the common end of all gaps before a user message
+        gaps = (first, system_user, assistant_user)
+        ends = (first[at:] for at in range(len(first) + 1))
+        before_user = next(each for each in ends if all(gap.endswith(each) for gap in gaps))
     after = {
-        "system": _without_end(system_user, before_user),
-        "user": after_user,
-        "assistant": _without_end(assistant_user, before_user),
+        role: _without(gap, end=before_user)
+        for role, gap in zip(ROLES[::2], (system_user, assistant_user), strict=True)
     }
-    opening = _without_end(first, before_user)
+    opening = _without(first, end=before_user)
     # an opening that a system message replaces is the template's own system prompt
     shared = opening if start.startswith(opening) else ""
     before = {
         "system": start[len(shared) :],
         "user": before_user,
-        "assistant": _without_start(user_assistant, after_user),
+        "assistant": _without(user_assistant, start=after_user),
     }
-    return Shape(shared, opening[len(shared) :], before, after, _without_start(end, after_user))
-
-
-async def _before_user(render: Render, after_user: str, gaps: Sequence[str]) -> str:
-    """The text before a user message, taken from two in a row; if the template rejects those, the common end of all
-    gaps before a user message."""
-    messages = _marked("system", "user", "user")
-    if (rendered := await render(messages, True)) is not None:
-        return _without_start(_gaps(rendered, messages)[2], after_user)
-    shortest = min(gaps, key=len)
-    ends = (shortest[at:] for at in range(len(shortest) + 1))
-    return next(end for end in ends if all(gap.endswith(end) for gap in gaps))
-
-
-async def _with_changes(render: Render, shape: Shape) -> Shape:
-    changes = set()
-    for kind, odd in ODD.items():
-        for role in ROLES:
-            messages = [(other, odd if other == role else PLAIN) for other in ("system", "user", "assistant", "user")]
-            if await render(messages, True) != shape.render(messages):
-                changes.add((role, kind))
-    return replace(shape, changes=frozenset(changes))
+    reply = _without(end, start=after_user)
+    shape = Shape(shared, opening[len(shared) :], before, after | {"user": after_user}, reply)
+    for messages in _conversations(PLAIN):
+        if (rendered := await render(messages, True)) is not None and rendered != shape.render(messages):
+            raise Irregular
+    changes = list[str]()
+    for kind, text in ODD.items():
+        odd = [(role, text) for role in (*ROLES, "user")]
+        changes += [kind] if await render(odd, True) != shape.render(odd) else []
+    return replace(shape, changes=tuple(changes))
 
 
 def _marked(*roles: str) -> list[TemplateMessage]:
@@ -135,27 +210,19 @@ def _conversations(content: str) -> Iterable[list[TemplateMessage]]:
 
 
 def _gaps(rendered: str | None, messages: Sequence[TemplateMessage]) -> list[str]:
-    if rendered is None:
-        raise Irregular("refuses a plain conversation")
-    gaps = []
+    gaps, rest = list[str](), rendered or ""
     for _, content in messages:
-        gap, found, rendered = rendered.partition(content)
+        gap, found, rest = rest.partition(content)
         if not found:
-            raise Irregular("leaves out messages or changes their order")
+            raise Irregular
         gaps.append(gap)
-    return [*gaps, rendered]
+    return [*gaps, rest]
 
 
-def _without_start(text: str, start: str) -> str:
-    if not text.startswith(start):
-        raise Irregular("ends a user's message differently depending on what follows")
-    return text[len(start) :]
-
-
-def _without_end(text: str, end: str) -> str:
-    if not text.endswith(end):
-        raise Irregular("begins a user's message differently depending on what precedes")
-    return text[: len(text) - len(end)]
+def _without(text: str, *, start: str = "", end: str = "") -> str:
+    if not (text.startswith(start) and text.endswith(end)):
+        raise Irregular
+    return text[len(start) : len(text) - len(end)]
 
 
 # -- counting
@@ -167,22 +234,20 @@ GUESSED_FRAME = 8  # four control tokens, the role and its newline, and two to s
 
 
 class Frame(Struct, frozen=True):
-    """The cost of messages besides their contents; `shape` is None if only an average is known."""
+    """The cost of messages besides their contents; `shape` is None if that is a guess."""
 
-    shape: Shape | None
-    around: int
+    shape: Shape | None = None
+    around: int = GUESSED_FRAME
     """Tokens around a message that is not plain text."""
-    priming: Count
+    priming: Count = Count(GUESSED_FRAME, False)
     without_system: int = 0
 
 
 class TemplateCounter:
     is_quick = False
 
-    def __init__(
-        self, server: LlamaServer, frame: Frame, key: str, note: str | None, stand_in: TokenCounter | None = None
-    ) -> None:
-        """`stand_in` estimates while the server cannot count; without one that is an error."""
+    def __init__(self, server: LlamaServer, frame: Frame, key: str, note: str | None, stand_in: TokenCounter) -> None:
+        """`stand_in` estimates while the server cannot count."""
         self.key, self.note, self._own_note = key, note, note
         self._stand_in, self._schedule = stand_in, ProbeSchedule()
         self.priming = frame.priming
@@ -191,14 +256,12 @@ class TemplateCounter:
         self._server, self._frame = server, frame
 
     async def count(self, pieces: Sequence[Piece]) -> list[Count]:
-        if self._stand_in and not self._schedule.is_due:
-            return await _estimates(self._stand_in, pieces)
         readings = [_read(piece, self._frame) for piece in pieces]
         try:
+            if not self._schedule.is_due:
+                return await _estimates(self._stand_in, pieces)
             counts = iter(await self._server.counts([reading[0] for reading in readings if reading]))
         except Unreachable as why:
-            if self._stand_in is None:
-                raise
             self._schedule.failed()
             self.note = _failed_note(why)
             return await _estimates(self._stand_in, pieces)
@@ -215,68 +278,38 @@ def _failed_note(why: Unreachable) -> str:
     return f"Tokens are estimated for now: {why.message[0].lower()}{why.message[1:]}"
 
 
-async def learn_counter(server: LlamaServer, props: Props, stand_in: TokenCounter | None = None) -> TemplateCounter:
-    """Learns the server's template and tokenizer with about thirty small calls."""
+async def learn_counter(server: LlamaServer, props: Props, stand_in: TokenCounter) -> TemplateCounter:
+    """Learns the server's template and tokenizer with about twenty small calls."""
     note = None
     try:
         frame = await _framed(server, await learn(server.render))
-    except Irregular as why:
-        frame = await _averaged(server)
-        note = f"Tokens of {props.model or server.root} are estimated, because its template {why}."
+    except Irregular:
+        frame = Frame()
+        note = f"Tokens of {props.model or server.root} are estimated, because its chat template is irregular."
     return TemplateCounter(server, frame, await _key(server, props, frame), note, stand_in)
 
 
 async def _framed(server: LlamaServer, shape: Shape) -> Frame:
-    """The costs of a shape, after checking that the parts cost as much as the whole."""
-    if not await _has_separate_messages(server, shape):
-        raise Irregular("lets tokens span two messages")
-    messages = [(role, PLAIN) for role in ("system", "user", "assistant", "user")]
-    whole = shape.render(messages)
-    texts = [shape.piece(role, content) for role, content in messages]
-    texts += [shape.opening, shape.reply, shape.stand_in, shape.piece("user", "")]
-    *pieces, opening, reply, stand_in, around = await server.counts(texts)
-    plain, special = len(await server.tokens(whole)), len(await server.tokens(whole, whole=True))
-    if sum(pieces) + opening + reply != plain:
-        raise Irregular("costs more or fewer tokens as a whole than its messages do")
-    return Frame(shape, around, Count(opening + reply + special - plain), stand_in)
-
-
-async def _has_separate_messages(server: LlamaServer, shape: Shape) -> bool:
-    """True if no token spans the end of a message (or of the opening) and the beginning of the next."""
+    """The costs of a shape, after checking that no token spans the end of a message (or of the opening) and the
+    beginning of the next."""
     starts = list(dict.fromkeys((*shape.before.values(), shape.reply)))
     ends = (edge + after for edge in EDGES for after in shape.after.values())
     lefts = list(dict.fromkeys((shape.opening, shape.opening + shape.stand_in, *ends)))
-    joined = [left + start for left in lefts for start in starts]
-    counts = await server.counts([*joined, *lefts, *starts])
-    together, apart = counts[: len(joined)], counts[len(joined) :]
-    left, right = apart[: len(lefts)], apart[len(lefts) :]
-    return together == [one + other for one in left for other in right]
-
-
-async def _averaged(server: LlamaServer) -> Frame:
-    """The average cost of a message besides its content, measured in the first conversation that the template
-    accepts."""
-    for roles in (("system", "user", "assistant", "user"), ("user", "assistant", "user"), ("user",)):
-        excess = [await _excess(server, roles, content) for content in (PLAIN, "x")]
-        if None not in excess:
-            # one more, for content that merges with the text around it
-            around = max(1, *(math.ceil(tokens / len(roles)) for tokens in excess if tokens is not None)) + 1
-            return Frame(None, around, Count(around, False))
-    return Frame(None, GUESSED_FRAME, Count(GUESSED_FRAME, False))
-
-
-async def _excess(server: LlamaServer, roles: Sequence[str], content: str) -> int | None:
-    """The tokens of a conversation beyond those of its contents; None if the template rejects it."""
-    rendered = await server.render([(role, content) for role in roles], True)
-    if rendered is None:
-        return None
-    own = (await server.counts([content]))[0] * len(roles)
-    return len(await server.tokens(rendered, whole=True)) - own
+    together = await server.counts([left + start for left, start in product(lefts, starts)])
+    apart = product(await server.counts(lefts), await server.counts(starts))
+    whole = shape.render([(role, PLAIN) for role in (*ROLES, "user")])
+    texts = [shape.piece(role, PLAIN) for role in (*ROLES, "user")]
+    texts += [shape.opening, shape.reply, shape.stand_in, shape.piece("user", "")]
+    *pieces, opening, reply, stand_in, around = await server.counts(texts)
+    plain, special = len(await server.tokens(whole)), len(await server.tokens(whole, whole=True))
+    if together != list(map(sum, apart)) or sum(pieces) + opening + reply != plain:
+        raise Irregular
+    return Frame(shape, around, Count(opening + reply + special - plain), stand_in)
 
 
 async def _key(server: LlamaServer, props: Props, frame: Frame) -> str:
     """A key that is the same for the same template, weights and vocabulary in any process."""
-    shape = asdict(frame.shape) | {"changes": sorted(frame.shape.changes)} if frame.shape else None
+    shape = asdict(frame.shape) if frame.shape else None
     known = [props.template, props.model, await server.tokens(PLAIN), shape, frame.around]
     return f"llama/{hashlib.sha256(dumps(known).encode()).hexdigest()[:16]}"
 
@@ -286,7 +319,7 @@ def _read(piece: Piece, frame: Frame) -> tuple[str, int, bool] | None:
     if piece.kind in ("head", "join", "tail"):
         return None
     contents, shape = FORMAT.contents(piece, ""), frame.shape
-    if shape and contents.is_plain and shape.keeps(contents.role, contents.texts[0]):
+    if shape and contents.is_plain and shape.keeps(contents.texts[0]):
         return shape.piece(contents.role, contents.texts[0]), 0, True
     around = 0 if piece.kind == "tool" else frame.around
     return "\n".join(contents.texts), around + contents.flat, False
@@ -295,12 +328,11 @@ def _read(piece: Piece, frame: Frame) -> tuple[str, int, bool] | None:
 class LlamaProvider(OpenAIProvider):
     def __init__(self, *arguments: Any, clock: Callable[[], float] = time.monotonic, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._server = LlamaServer(self.base_url.removesuffix("/v1"), self._key)
+        self.server = LlamaServer(self.root, self.ask_root)
         self._props: Props | None = None
         self._has_props = False
-        self._schedule, self._learning = ProbeSchedule(clock), ProbeSchedule(clock)
+        self._schedule = ProbeSchedule(clock)
         self._counter: TemplateCounter | None = None
-        self._failed_note: str | None = None
 
     async def model(self, name: str) -> Model:
         model = self.known(name)
@@ -309,7 +341,7 @@ class LlamaProvider(OpenAIProvider):
         counter = await self.counter(model)
         is_learned = isinstance(counter, TemplateCounter)
         try:
-            control = await self._server.control(props)
+            control = await self.server.control(props)
         except Unreachable:  # then control texts cannot be recognised, so all that may be one count
             control = props.markers
         # a smaller window set by the user overrides the server's
@@ -330,30 +362,24 @@ class LlamaProvider(OpenAIProvider):
         """Estimates with a note while the server's tokenizer fails; it is tried again."""
         if (props := await self._server_props()) is None:
             return await super().counter(model)
-        stand_in = await super().counter(replace(model, exact=False))
-        if self._counter is None and self._learning.is_due:
-            try:
-                self._counter = await learn_counter(self._server, props, stand_in)
-            except Unreachable as why:
-                self._learning.failed()
-                self._failed_note = _failed_note(why)
         if self._counter is None:
-            stand_in.note = self._failed_note
-        return self._counter or stand_in
+            stand_in = await super().counter(replace(model, exact=False))
+            try:
+                self._counter = await learn_counter(self.server, props, stand_in)
+            except Unreachable as why:
+                stand_in.note = _failed_note(why)
+                return stand_in
+        return self._counter
 
     async def offered(self) -> list[Model]:
         models = await super().offered()
         return [await self.model(model.name) for model in models] if await self._server_props() else models
 
-    async def close(self) -> None:
-        await super().close()
-        await self._server.close()
-
     async def _server_props(self) -> Props | None:
         """The server's properties; one that does not run yet, or still loads its model, is tried again later."""
         if not self._has_props and self._schedule.is_due:
             try:
-                self._props = await self._server.props()
+                self._props = await self.server.props()
                 self._has_props = True
             except Unreachable:
                 self._schedule.failed()

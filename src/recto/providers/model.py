@@ -150,8 +150,6 @@ def accepted(parameters: Parameters, model: Model) -> tuple[Parameters, tuple[st
 
 class TextPart(Struct, frozen=True):
     text: str
-    usage: Usage | None = None
-    """So far, from servers that report it with every token."""
 
 
 class ThinkingPart(Struct, frozen=True):
@@ -212,6 +210,10 @@ def reported_count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value >= 0 and value == value // 1 else None
+
+
+def positive(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
 
 
 class Provider(Protocol):

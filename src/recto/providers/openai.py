@@ -1,17 +1,16 @@
 """OpenAI's chat completions, the format of many servers: writes requests as bytes, reads replies, and the provider.
 
-Also Gemini, whose compatible endpoint replies in this format. openai_client.py reads our own clients. Does not use the
+openai_client.py reads our own clients. Does not use the
 vendor's SDK, because the bytes are counted, compared and recorded before they are sent.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from recto.base.ids import new_id
 from recto.chat.blocks import Block, File, Image, Text, ToolCall, ToolResult
@@ -29,7 +28,7 @@ from recto.providers.model import (
     call_text,
     reported_count,
 )
-from recto.providers.remote import CountRequest, RemoteProvider
+from recto.providers.remote import RemoteProvider
 from recto.sources.source import Tool
 from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, ResponseFormat
 from recto.wire import Json, dumpb, dumps, loads
@@ -45,8 +44,6 @@ class Dialect(Struct, frozen=True):
 
     max_tokens_field: str = "max_tokens"
     asks_usage: bool = True
-    asks_timings: bool = False
-    """llama.cpp then reports its usage with every token, not only at the end."""
     ids: re.Pattern[str] = re.compile(r"[!-~]+")
     """Ids of tool calls that can be sent back unchanged. Gateways store more than a name in an id."""
 
@@ -69,7 +66,6 @@ class OpenAIFormat:
 
     def preamble(self, model: str, parameters: Parameters, system: str, tools: Sequence[Tool]) -> list[Piece]:
         usage = b',"stream_options":{"include_usage":true}' if self.dialect.asks_usage else b""
-        usage += b',"timings_per_token":true' if self.dialect.asks_timings else b""
         head = b'{"model":' + dumpb(model) + b',"stream":true' + usage
         pieces = [Piece("head", head + (b',"tools":[' if tools else b',"messages":['))]
         for number, tool in enumerate(tools):
@@ -243,10 +239,7 @@ class OpenAIReader:
         if event.name == "error" or chunk.get("error"):
             raise ReportedError(chunk)
         self._usage = _read_usage(chunk.get("usage")) or self._usage
-        parts = [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
-        if so_far := _read_timings(chunk.get("timings")):
-            return [replace(part, usage=so_far) if isinstance(part, TextPart) else part for part in parts]
-        return parts
+        return [part for choice in chunk.get("choices") or () for part in self._choice(choice)]
 
     def whole(self, reply: Json) -> list[ReplyPart]:
         given = reply.get("choices") or ()
@@ -330,14 +323,6 @@ def _read_usage(raw: Json) -> Usage | None:
     )
 
 
-def _read_timings(raw: Json) -> Usage | None:
-    """The usage that a llama.cpp server reports with every token on request."""
-    if not isinstance(raw, dict) or (read := reported_count(raw.get("prompt_n"))) is None:
-        return None
-    cached = _count(raw, "cache_n")
-    return Usage(input=read + cached, output=_count(raw, "predicted_n"), cache_read=cached)
-
-
 def _count(counts: Json, name: str) -> int:
     return (reported_count(counts.get(name)) if isinstance(counts, dict) else None) or 0
 
@@ -362,74 +347,8 @@ class OpenAIProvider(RemoteProvider):
     @property
     def list_urls(self) -> tuple[str, ...]:
         """Besides the format's own: those of LiteLLM and LM Studio, which report windows."""
-        root = self.base_url.removesuffix("/v1")
-        more = (f"{root}/model/info", f"{root}/api/v0/models") if self.is_custom else ()
+        more = (f"{self.root}/model/info", f"{self.root}/api/v0/models") if self.is_custom else ()
         return (f"{self.base_url}/models", *more)
 
     def headers(self, key: str | None) -> Mapping[str, str]:
         return {"authorization": f"Bearer {key}"} if key else {}
-
-
-GEMINI = "gemini"
-COMPATIBLE = "/openai"
-"""Ends the address of Gemini's endpoint for this format."""
-
-
-class GeminiProvider(OpenAIProvider):
-    """Counts with Gemini's own `countTokens`, which takes another form of request: contents of user and model, a system
-    instruction, declared functions."""
-
-    def count_request(self, body: bytes) -> CountRequest | None:
-        if not self.base_url.endswith(COMPATIBLE):
-            return None
-        request = loads(body)
-        model = f"models/{request['model'].removeprefix('models/')}"
-        asked = dumpb({"generateContentRequest": {"model": model, **own_form(request)}})
-        address = f"{self.base_url.removesuffix(COMPATIBLE)}/{model}:countTokens"
-        # a bearer token would be taken for an OAuth one there
-        return CountRequest(address, {"x-goog-api-key": self.checked_key() or ""}, asked, "totalTokens")
-
-
-def own_form(request: dict[str, Json]) -> dict[str, Json]:
-    names: dict[str, str] = {}
-    instructions: list[Json] = []
-    contents: list[Json] = []
-    for message in request["messages"]:
-        names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
-        if message["role"] in INSTRUCTION_ROLES:
-            instructions += _parts(message, names)
-        elif parts := list(_parts(message, names)):
-            contents.append({"role": "model" if message["role"] == "assistant" else "user", "parts": parts})
-    form: dict[str, Json] = {"contents": contents}
-    if instructions:
-        form["systemInstruction"] = {"parts": instructions}
-    if tools := request.get("tools"):
-        form["tools"] = [{"functionDeclarations": [_declared(tool["function"]) for tool in tools]}]
-    return form
-
-
-def _parts(message: Json, names: dict[str, str]) -> Iterator[Json]:
-    content = message.get("content")
-    if message["role"] == "tool":
-        name = names.get(message["tool_call_id"], "tool")
-        yield {"functionResponse": {"name": name, "response": {"result": content or ""}}}
-        return
-    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
-        yield from _part(part)
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        yield {"functionCall": {"name": function["name"], "args": json_arguments(function["arguments"])}}
-
-
-def _part(part: Json) -> Iterator[Json]:
-    if part["type"] == "text":
-        yield {"text": part["text"]}
-        return
-    url = part["image_url"]["url"] if part["type"] == "image_url" else part["file"]["file_data"]
-    if data := split_data_url(url):
-        yield {"inlineData": {"mimeType": data[0], "data": data[1]}}
-
-
-def _declared(function: Json) -> Json:
-    named = {"name": function["name"], "description": function.get("description", "")}
-    return named | {"parametersJsonSchema": function["parameters"]}

@@ -29,6 +29,7 @@ from recto.providers.client import (
     parsed,
     sentence_of,
     status_of,
+    unique,
 )
 from recto.providers.http import ServerEvent
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart
@@ -38,16 +39,9 @@ from recto.window.request import Effort, Entry, NamedTool, Parameters, ResponseF
 from recto.wire import Json, dumps
 
 ROLES = (*INSTRUCTION_ROLES, "user", "assistant", "tool")
-MAX_STOPS = 4
-MAX_TOOLS = 128
 TOOL_CHOICES: tuple[ToolChoice, ...] = get_args(ToolChoice)
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 RESPONSE_TYPES: tuple[ResponseType, ...] = get_args(ResponseType)
-_PROMPT_CACHE = ("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention")
-# Accepted and ignored: they do not change the reply.
-IGNORED = {"user", "metadata", "store", "seed", "service_tier", "safety_identifier", "prediction", "verbosity"}
-IGNORED |= {*_PROMPT_CACHE}
-# Accepted only with values that have no effect: our replies cannot express the others.
 UNSERVED: Mapping[str, tuple[object, ...]] = {
     "n": (1,),
     "logprobs": (False,),
@@ -57,63 +51,41 @@ UNSERVED: Mapping[str, tuple[object, ...]] = {
     "audio": (),
     "function_call": (),
 }
-# The same, unless passed on: they change the reply and not its form.
-NEUTRAL: Mapping[str, tuple[object, ...]] = {
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "logit_bias": ({},),
-    "moderation": (),
-    "web_search_options": (),
-}
 # Fields that cannot raise a request's cost above its input and longest reply.
 BOUNDED = frozenset({"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n"})
 BOUNDED |= {"temperature", "top_p", "top_k", "min_p", "stop", "seed", "frequency_penalty", "presence_penalty"}
 BOUNDED |= {"logit_bias", "logprobs", "top_logprobs", "tools", "tool_choice", "parallel_tool_calls", "functions"}
 BOUNDED |= {"function_call", "response_format", "reasoning_effort", "verbosity", "user", "metadata", "store"}
-BOUNDED |= {"safety_identifier", "service_tier", *_PROMPT_CACHE}
+BOUNDED |= {"safety_identifier", "service_tier", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"}
 EMPTY_SCHEMA: Mapping[str, Json] = {"type": "object", "properties": {}}
 
 
-def read_openai_request(body: bytes, made: Made | None = None, *, pass_on: bool = False) -> ClientRequest:
-    """Raises Invalid, naming the field, for a request that OpenAI rejects or we cannot serve. `made` is set on the
-    thinking that the client sends back. With `pass_on`, fields unknown here become `Parameters.extra`."""
-    fields = parsed(body, item="[{}]", lenient=pass_on)
+def read_openai_request(body: bytes, made: Made | None = None) -> ClientRequest:
+    """Raises Invalid, naming the field, for a request that we cannot serve. `made` is set on the thinking that the
+    client sends back. Unknown fields become `Parameters.extra`."""
+    fields = parsed(body)
     model = fields.needed_text("model")
     system, entries = _messages(fields, made)
     tools, choice = _tools(fields)
     stream, options = bool(fields.flag("stream")), fields.object("stream_options")
-    if options and not stream:
-        fields.refuse("stream_options", "is only allowed when stream is true")
-    include_usage = bool(options and options.flag("include_usage"))
-    if options:
-        options.ignore(("include_obfuscation",))
     parameters = _parameters(fields, choice)
     for name in ("tool_choice", "parallel_tool_calls"):
         if not tools and name in parameters.given():
             fields.refuse(name, "is only allowed with tools")
     fields.only(UNSERVED)
-    if pass_on:
-        parameters = replace(parameters, extra=fields.rest())
-    else:
-        fields.only(NEUTRAL)
-    fields.ignore(IGNORED)
-    fields.end()
+    parameters = replace(parameters, extra=fields.rest())
+    include_usage = bool(options and options.flag("include_usage"))
     return ClientRequest(model, entries, system, tools, parameters, stream, include_usage)
 
 
 def _parameters(fields: Fields, choice: ToolChoice | NamedTool | None) -> Parameters:
-    stop = fields.texts("stop")
-    if len(stop) > MAX_STOPS:
-        fields.refuse("stop", f"must have at most {MAX_STOPS} texts")
     new, old = fields.whole("max_completion_tokens"), fields.whole("max_tokens")
-    if new is not None and old is not None:
-        fields.refuse("max_tokens", "and max_completion_tokens cannot both be set")
     return Parameters(
         max_tokens=old if new is None else new,
-        temperature=fields.number("temperature", 0, 2),
+        temperature=fields.number("temperature", 2),
         tool_choice=choice,
-        top_p=fields.number("top_p", 0, 1),
-        stop=stop,
+        top_p=fields.number("top_p", 1),
+        stop=fields.texts("stop"),
         response_format=_response_format(fields.object("response_format")),
         reasoning_effort=fields.choice("reasoning_effort", EFFORTS),
         parallel_tool_calls=fields.flag("parallel_tool_calls"),
@@ -135,23 +107,13 @@ def _response_format(format: Fields | None) -> ResponseFormat | None:
 
 
 def _tools(fields: Fields) -> tuple[tuple[Tool, ...], ToolChoice | NamedTool | None]:
-    """The tools and the tool choice. `allowed_tools` removes all other tools."""
-    listed = fields.objects("tools")
-    if len(listed) > MAX_TOOLS:
-        fields.refuse("tools", f"must have at most {MAX_TOOLS} tools")
-    tools = tuple(_tool(tool) for tool in listed)
+    tools = unique(fields, [_tool(tool) for tool in fields.objects("tools")])
     names = {tool.name for tool in tools}
-    if len(names) < len(tools):
-        fields.refuse("tools", "must have different names")
     raw = fields.raw("tool_choice")
     if raw is None or raw in TOOL_CHOICES:
         return tools, raw
     choice = Fields(raw, "tool_choice")
-    if choice.choice("type", ("function", "allowed_tools")) == "allowed_tools":
-        allowed = choice.needed_object("allowed_tools")
-        mode: ToolChoice = allowed.needed_choice("mode", ("auto", "required"))
-        allowed_names = {_tool_name(tool, names) for tool in allowed.objects("tools")}
-        return tuple(tool for tool in tools if tool.name in allowed_names), mode
+    choice.choice("type", ("function",))
     return tools, NamedTool(_tool_name(choice, names))
 
 
@@ -165,7 +127,6 @@ def _tool(fields: Fields) -> Tool:
     if fields.text("type") != "function":
         fields.refuse("type", "must be function")
     function = fields.needed_object("function")
-    function.ignore(("strict",))
     name, description = function.needed_text("name"), function.text("description") or ""
     return Tool(name, description, function.mapping("parameters") or EMPTY_SCHEMA, server=CLIENT)
 
@@ -194,7 +155,7 @@ def _messages(fields: Fields, made: Made | None) -> tuple[str, tuple[Entry, ...]
 
 def read_openai_messages(messages: Sequence[Json], made: Made | None = None) -> list[list[Entry]]:
     """The entries for each message. Unknown fields are accepted."""
-    return [[entry] for entry in _entries(Fields({}, lenient=True), messages, made)]
+    return [[entry] for entry in _entries(Fields({}), messages, made)]
 
 
 def _entries(fields: Fields, messages: Sequence[Json], made: Made | None) -> list[Entry]:
@@ -217,7 +178,6 @@ def _plain(message: Json) -> Entry | None:
 
 def _message(message: Fields, calls: dict[str, str], made: Made | None) -> Entry:
     role = message.needed_choice("role", ROLES)
-    message.ignore(("name",))
     if role == "tool":
         return Entry("tool", (_result(message, calls),))
     if role == "assistant":
@@ -228,7 +188,6 @@ def _message(message: Fields, calls: dict[str, str], made: Made | None) -> Entry
 def _assistant_blocks(message: Fields, calls: dict[str, str], made: Made | None) -> tuple[Block, ...]:
     """OpenAI has no field for thinking; clients of DeepSeek and others send it back as `reasoning_content`."""
     thought = message.text("reasoning_content") or message.text("reasoning")
-    message.ignore(("reasoning", "annotations"))
     message.only({"audio": (), "function_call": ()})
     blocks: list[Block] = [Thinking(thought, made=made)] if thought else []
     blocks += _content(message, only_text=True, may_lack=True)
@@ -240,7 +199,6 @@ def _assistant_blocks(message: Fields, calls: dict[str, str], made: Made | None)
 
 
 def _call(call: Fields) -> ToolCall:
-    call.ignore(("index",))
     if call.text("type") not in ("function", None):
         call.refuse("type", "must be function")
     id, function = call.needed_text("id"), call.needed_object("function")
@@ -257,19 +215,16 @@ def _result(message: Fields, calls: Mapping[str, str]) -> ToolResult:
 
 
 def _content(message: Fields, *, only_text: bool = False, may_lack: bool = False) -> tuple[Block, ...]:
-    content = message.raw("content")
-    if content is None and not may_lack:
+    if message.raw("content") is None and not may_lack:
         message.refuse("content", "is missing")
-    if content is None or isinstance(content, str):
-        return (Text(clean(content)[0]),) if content else ()
-    if not isinstance(content, list):
-        message.refuse("content", "must be a text or a list of parts")
-    return tuple(_part(part, only_text) for part in message.objects("content"))
+    content = message.content("content")
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    return tuple(_part(part, only_text) for part in content)
 
 
 def _part(part: Fields, only_text: bool) -> Block:
     kind = part.needed_choice("type", ("text", "refusal") if only_text else ("text", "image_url", "file"))
-    part.ignore(("prompt_cache_breakpoint",))
     if kind == "image_url":
         return _image(part.needed_object("image_url"))
     if kind == "file":
@@ -279,7 +234,6 @@ def _part(part: Fields, only_text: bool) -> Block:
 
 def _image(fields: Fields) -> Image:
     url = fields.needed_text("url")
-    fields.ignore(("detail",))
     if data := split_data_url(url):
         if data[0] not in IMAGE_TYPES:
             fields.refuse("url", f"must be one of {', '.join(IMAGE_TYPES)}, not {data[0]}")

@@ -33,7 +33,7 @@ class ResponsesRequest(Struct, frozen=True):
 
 def read_responses_request(body: bytes) -> ResponsesRequest:
     """Raises Invalid, naming the field, for a request that we cannot serve."""
-    fields = parsed(body, item="[{}]", lenient=True)
+    fields = parsed(body)
     model, instructions = fields.needed_text("model"), fields.text("instructions") or ""
     previous = fields.text("previous_response_id")
     if previous is not None and not previous.startswith(PREFIX):
@@ -47,8 +47,8 @@ def read_responses_request(body: bytes) -> ResponsesRequest:
         raw = NamedTool(Fields(raw, "tool_choice").needed_text("name"))
     parameters = Parameters(
         max_tokens=fields.whole("max_output_tokens"),
-        temperature=fields.number("temperature", 0, 2),
-        top_p=fields.number("top_p", 0, 1),
+        temperature=fields.number("temperature", 2),
+        top_p=fields.number("top_p", 1),
         tool_choice=raw,
         parallel_tool_calls=fields.flag("parallel_tool_calls") if tools else None,
         reasoning_effort=reasoning.choice("effort", EFFORTS) if reasoning else None,
@@ -90,11 +90,9 @@ def _item(item: Fields, kind: str, calls: dict[str, str]) -> Entry:
     if kind != "message":
         item.refuse("type", "must be message, function_call or function_call_output")
     role = item.needed_choice("role", ROLES)
-    content = item.raw("content")
-    if isinstance(content, str):
-        blocks: list[Block] = [Text(clean(content)[0])] if content else []
-    else:
-        blocks = [_part(part) for part in item.objects("content")]
+    content = item.content("content")
+    text = content if isinstance(content, str) else ""
+    blocks = [Text(text)] if text else [] if isinstance(content, str) else [_part(part) for part in content]
     return Entry("system" if role == "developer" else role, tuple(blocks))
 
 

@@ -18,9 +18,9 @@ from recto.providers.catalog import FILE, OURS, ModelCatalog
 from recto.providers.embedded import NAME, EmbeddedProvider
 from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
-from recto.providers.local_servers import OllamaProvider
 from recto.providers.model import Model, Provider
-from recto.providers.openai import GEMINI, GeminiProvider, OpenAIFormat, OpenAIProvider
+from recto.providers.ollama import OllamaProvider
+from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.providers.remote import RemoteProvider, checked_key
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedding_endpoint import EmbeddingAddress
@@ -130,7 +130,7 @@ def _kind(
     with suppress(ValueError):  # an invalid address is rejected later
         if name == "llamacpp" or is_near(urlsplit(address.base_url).hostname or "") or catalog.counts_at_server(name):
             return LlamaProvider
-    return GeminiProvider if name == GEMINI else OpenAIProvider
+    return OpenAIProvider
 
 
 class ModelOverview(Struct, frozen=True):
@@ -234,19 +234,9 @@ def _guess(id: str) -> str:
     except LookupError:
         found = None
     if found is None or found not in KNOWN:
-        near = "".join(get_close_matches(id.lower(), _bare_names(), 1))
-        instead = f"did you mean {near}? Otherwise " if near else ""
-        raise Invalid(
-            f"{id!r} names no provider; {instead}write provider:model, for example {EXAMPLE}, or give it this "
-            f"name in {FILE} in RECTO_HOME.",
-            model=id,
-        )
+        told = f"write provider:model, for example {EXAMPLE}, or give it this name in {FILE} in RECTO_HOME"
+        raise Invalid(f"{id!r} names no provider; {told}.", model=id)
     return found
-
-
-def _bare_names() -> list[str]:
-    """Models that can be named without their provider."""
-    return [each.name.partition(":")[2] for each in ModelCatalog().all() if each.provider in KNOWN]
 
 
 def _address(name: str, environment: Mapping[str, str]) -> EndpointAddress:

@@ -9,7 +9,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from http import HTTPStatus
 from json import JSONDecoder
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -22,7 +21,7 @@ from recto.providers.http import ReplyReader, RequestTarget, Transport, connecti
 from recto.providers.model import Model, Provider, ReplyPart, VocabularyCounter, reported_count
 from recto.window.count import TokenCounter
 from recto.window.request import Format, Purpose
-from recto.wire import Json, loads
+from recto.wire import Json, dumpb, loads
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -34,15 +33,6 @@ MAX_LIST_BYTES = 16 * 1024 * 1024
 
 class ModelLookup(Protocol):
     def find(self, provider: str, id: str) -> Model: ...
-
-
-class CountRequest(Struct, frozen=True):
-    """A request for a token count, which is in `field` of the answer."""
-
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-    field: str
 
 
 class RemoteProvider(ABC):
@@ -66,7 +56,7 @@ class RemoteProvider(ABC):
         self.name, self.base_url, self.catalog = name, _address(name, base_url), catalog
         self.key_variable, self.transport, self.is_custom = key_variable, transport or Transport(), is_custom
         self._key = (key or "").strip() or None
-        self.listed = ModelList(self._ask, self.list_urls)
+        self.listed = ModelList(self.ask, self.list_urls)
 
     @property
     @abstractmethod
@@ -97,29 +87,27 @@ class RemoteProvider(ABC):
         """The models that the server lists. Raises Unreachable."""
         return [found.applied(self.known(found.id)) for found in await self.listed.all()]
 
-    async def _ask(self, url: str) -> tuple[int, Json]:
+    @property
+    def root(self) -> str:
+        """The address without the /v1 of the OpenAI format."""
+        return self.base_url.removesuffix("/v1")
+
+    async def ask_root(self, path: str, body: Json = None, wait_s: float = PROBE_S) -> tuple[int, Json]:
+        return await self.ask(f"{self.root}{path}", body, wait_s)
+
+    async def ask(self, url: str, body: Json = None, wait_s: float = PROBE_S) -> tuple[int, Json]:
+        """The status and the answer of a server to a short question. Raises Unreachable."""
         try:
-            headers = {"user-agent": "recto", **self.headers(self.checked_key())}
+            key = self.checked_key()
         except (NoKey, Refused) as why:
             raise Unreachable(why.message) from why
-        return await ask_json(self.transport.client(url), url, headers)
-
-    def count_request(self, body: bytes) -> CountRequest | None:
-        """The request for a token count; None if there is no endpoint for it."""
-        return None
+        headers = {"user-agent": "recto", "content-type": "application/json", **self.headers(key)}
+        content = None if body is None else dumpb(body)
+        return await ask_json(self.transport.client(url), url, headers, content, wait_s)
 
     async def count_tokens(self, body: bytes, wait_s: float) -> int | None:
         """The provider's own count of a request; None without one, or without a key. Raises Unreachable."""
-        asked = self.count_request(body) if self._key else None
-        if asked is None:
-            return None
-        headers = {"user-agent": "recto", "content-type": "application/json", **asked.headers}
-        client = self.transport.client(asked.url)
-        status, answer = await ask_json(client, asked.url, headers, asked.body, wait_s)
-        count = reported_count(answer.get(asked.field)) if isinstance(answer, dict) else None
-        if status != HTTPStatus.OK or not count:
-            raise Unreachable(f"{self.name} did not count the tokens of a request (status {status}).")
-        return count
+        return None
 
     async def counter(self, model: Model) -> TokenCounter:
         return VocabularyCounter(model, self.format)
@@ -221,7 +209,7 @@ async def ask_json(
                 if len(body) > MAX_LIST_BYTES:
                     return response.status_code, None
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as why:
-        raise Unreachable("The server cannot be reached; check that it runs.") from why
+        raise Unreachable(f"The server at {url} cannot be reached; check that it runs.") from why
     return response.status_code, json_or_none(bytes(body))
 
 
@@ -293,23 +281,23 @@ class ModelList:
     def __init__(self, ask: Ask, urls: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
         """The later URLs are asked only for windows that the earlier ones do not report."""
         self._ask, self._urls = ask, urls
-        self._known: dict[str, list[ListedModel]] = {}
-        self._unsettled: set[str] = set()
-        """URLs to ask again, because they listed a model that was not loaded."""
+        self._known: dict[str, ListedModel | None] = {}
+        self._settled = set[str]()
         self._schedule = ProbeSchedule(clock)
 
     async def about(self, id: str) -> ListedModel | None:
-        """The server's entry for a model; None if there is none, or no answer."""
-        found = None
-        for url in self._urls:
-            if (models := await self._models(url)) is None:
-                break
-            found = _named(id, models) or found
-            if found and found.window:
-                if not found.is_loaded:
-                    self._unsettled.add(url)
-                break
-        return found
+        """The server's entry for a model; None if there is none, or no answer. Asked again while it is not loaded."""
+        if id not in self._settled and self._schedule.is_due:
+            try:
+                self._known[id] = found = _named(id, await self.all())
+            except Unreachable:
+                self._schedule.failed()
+            else:
+                if found is None or found.is_loaded:
+                    self._settled.add(id)
+                else:
+                    self._schedule.failed()
+        return self._known.get(id)
 
     async def all(self) -> list[ListedModel]:
         """Every model that the server lists. Raises Unreachable."""
@@ -321,19 +309,6 @@ class ModelList:
             if offered and all(model.window for model in offered.values()):
                 break
         return list(offered.values())
-
-    async def _models(self, url: str) -> list[ListedModel] | None:
-        """The models listed by the URL, kept after the first time; None if the server does not answer."""
-        is_asked = url not in self._known or url in self._unsettled
-        if is_asked and self._schedule.is_due:
-            try:
-                self._known[url] = await self._read(url)
-            except Unreachable:
-                self._schedule.failed()
-            if url in self._unsettled:
-                self._schedule.failed()
-                self._unsettled.discard(url)
-        return self._known.get(url)
 
     async def _read(self, url: str) -> list[ListedModel]:
         status, answer = await self._ask(url)

@@ -1,12 +1,13 @@
 """The routes of the endpoint. A route reads a client's request, gets a reply, and writes it in the client's format."""
 
+import asyncio
 import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
@@ -31,8 +32,8 @@ from recto.providers.openai_responses import (
     write_response,
 )
 from recto.providers.registry import model_overview
-from recto.serve.connections import BodyTooLarge, DeliveredStream, IncomingBody, note_valid_key, while_there
-from recto.serve.gateway import Gateway, ServerClosing
+from recto.serve.connections import BodyTooLarge, DeliveredStream, declared_size, read_body, while_there
+from recto.serve.gateway import LARGE_BYTES, SMALL_BYTES, Gateway, ServerClosing
 from recto.serve.passing import PassedHead, PassedRequest, pass_embeddings
 from recto.serve.placement import FoundConversation
 from recto.serve.replies import Call, ManagedReply, ServedReply
@@ -42,6 +43,7 @@ from recto.wire import Json, dumpb
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 30.0
+T = TypeVar("T")
 
 
 def build_app(gateway: Gateway) -> Starlette:
@@ -68,18 +70,17 @@ def build_app(gateway: Gateway) -> Starlette:
 def _post(
     path: str, answer: Callable[[Call, bytes], Awaitable[Response]], format: ClientFormat, mode: str | None = ""
 ) -> Route:
-    """A route that a worker may answer. `mode` is for its metrics: "" if the request names it, None for none."""
+    """`mode` is for the metrics: "" if the request names it, None for none."""
 
     async def handle(request: Request) -> Response:
         gateway: Gateway = request.app.state.gateway
         request.state.mode, began_s = mode, time.monotonic()
         try:
             call = Call(gateway, request, format, await _admitted(gateway, request), began_s)
-            incoming = IncomingBody(request, gateway.options.limits)
-            if gateway.workers and (relayed := await gateway.workers.answer(call.key.name, request, incoming)):
-                return relayed
-            # nothing here keeps the body, which may be large
-            response = await answer(call, await incoming.whole())
+            # a body of unknown size may be large
+            async with gateway.reading(call.key.name, declared_size(request) or LARGE_BYTES + 1):
+                # nothing here keeps the body, which may be large
+                response = await answer(call, await read_body(request, gateway.options.limits))
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as why:
@@ -96,9 +97,7 @@ async def _admitted(gateway: Gateway, request: Request) -> AccessKey:
     if gateway.is_closing:
         raise ServerClosing("The server is shutting down; ask again in a moment.")
     key = await gateway.key_of(request.headers)
-    note_valid_key(request.scope)
-    if not gateway.options.is_worker:
-        gateway.admit(key)
+    gateway.admit(key)
     return key
 
 
@@ -110,21 +109,26 @@ async def _answer_chat(call: Call, body: bytes) -> Response:
     state, headers = call.request.state, call.request.headers
     state.mode = call.gateway.mode_of(call.key, headers.get("x-recto-mode"))
     if state.mode == "manage":
-        asked: ClientRequest = call.format.read_request(body, pass_on=True)
+        asked: ClientRequest = await _read(call.format.read_request, body)
         del body
         asked = replace(asked, model=call.gateway.model_for(call.key, asked.model))
         reply = ManagedReply(call, asked, call.format.bounded)
         await reply.prepare()
         return await _delivered(call, reply, asked)
-    passed = PassedRequest(call, body, records=state.mode == "record")
+    passed = PassedRequest(call, body)
     del body
     await passed.prepare()
-    return await (_delivered(call, passed, passed.asked) if passed.asked else _streamed(call, passed, None))
+    return await _streamed(call, passed, None)
+
+
+async def _read(read: Callable[[bytes], T], body: bytes) -> T:
+    """Other clients do not wait while a large body is parsed."""
+    return await asyncio.to_thread(read, body) if len(body) > SMALL_BYTES else read(body)
 
 
 async def _answer_response(call: Call, body: bytes) -> Response:
     """`/v1/responses`, always managed: the messages that a client leaves out are in the store."""
-    gateway, read = call.gateway, read_responses_request(body)
+    gateway, read = call.gateway, await _read(read_responses_request, body)
     del body
     asked = replace(read.asked, model=gateway.model_for(call.key, read.asked.model))
     follows = await _previous(call, read.previous) if read.previous else None

@@ -7,9 +7,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from fnmatch import fnmatchcase
-from typing import Any, get_args
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec import Struct
 
 from recto.api.desk import AsyncDesk
 from recto.base.concurrency import entered
@@ -17,14 +20,19 @@ from recto.base.text import dollars
 from recto.chat.message import Message
 from recto.errors import Busy, Invalid, NoKey, NotFound, RateLimited, Refused, SpendLimit
 from recto.providers.registry import is_served
-from recto.serve.telemetry import Metrics, ReplyTrace, SpanExporter
-from recto.serve.workers import Mode, ServeOptions, WorkerPlan, Workers
+from recto.serve.connections import BodyLimits
+from recto.serve.telemetry import Collector, Metrics, ReplyTrace, SpanExporter
 from recto.store.clients import AccessKey
 from recto.turn.session import ChatSession
 from recto.turn.spending import SpendCap
+from recto.wire import Json
 
 log = logging.getLogger(__name__)
+Mode = Literal["manage", "record"]
+Disconnect = Literal["finish", "stop"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+# Larger bodies are read in a thread; of much larger ones, a key has one read at a time.
+SMALL_BYTES, LARGE_BYTES = 64 * 1024, 1024 * 1024
 # How long a request waits for another server that stores messages of the same key.
 PLACING_S = 10.0
 MINUTE_S = 60.0
@@ -35,6 +43,12 @@ CHOSEN: Mapping[str, Any] = {"context.memory_integration": False, "context.confi
 OPEN = AccessKey("", "")
 
 
+# Tiers that cost no more than the known prices.
+USUAL_TIERS = (None, "auto", "default", "flex", "standard_only")
+OWN_TOOLS = (None, "function", "custom")
+"""Types of tools that the client runs itself."""
+
+
 class KeyRefused(NoKey):
     """The client's key is missing or unknown."""
 
@@ -43,15 +57,25 @@ class ServerClosing(Busy):
     """The server is shutting down, and accepts no more requests."""
 
 
+class ServeOptions(Struct, frozen=True):
+    mode: Mode = "manage"
+    needs_key: bool = True
+    fallbacks: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By model, the models that answer if it fails; `*` for all others."""
+    on_disconnect: Disconnect = "finish"
+    """What happens to a reply whose client has gone."""
+    limits: BodyLimits = BodyLimits()
+    collector: Collector | None = None
+
+
 class Gateway:
-    def __init__(self, desk: AsyncDesk, options: ServeOptions, plan: WorkerPlan | None = None) -> None:
-        """`plan` is for workers that answer large requests; without it this process answers all."""
+    def __init__(self, desk: AsyncDesk, options: ServeOptions) -> None:
         self.desk, self.options = desk, options
         self.engine, self.store = desk.engine, desk.store
         self.metrics, self.sessions = Metrics(), SessionCache()
-        self.workers = Workers(plan, self.metrics) if plan else None
         self._spans = SpanExporter(options.collector, self.store) if options.collector else None
         self._locks: dict[str, asyncio.Lock] = {}
+        self._large: dict[str, asyncio.Lock] = {}
         self._asked: dict[str, deque[float]] = {}
         """The times of each key's requests to this process in the last minute."""
         self._running: set[asyncio.Task[None]] = set()
@@ -69,6 +93,10 @@ class Gateway:
                 if not is_ours:
                     raise Busy("another server has been storing messages of this key for too long; try again")
                 yield
+
+    def reading(self, owner: str, size: int) -> AbstractAsyncContextManager[object]:
+        """While a large body is prepared, other large ones of the same key wait: each may take half a gigabyte."""
+        return self._large.setdefault(owner, asyncio.Lock()) if size > LARGE_BYTES else nullcontext()
 
     # -- replies in progress
 
@@ -99,8 +127,6 @@ class Gateway:
             await asyncio.wait(list(self._running))
         if self._spans:
             await self._spans.close()
-        if self.workers:
-            await self.workers.close()
 
     async def tell(self, request: str, reply: Message | None, trace: ReplyTrace, error: BaseException | None) -> None:
         if self._spans:
@@ -174,6 +200,26 @@ class Gateway:
 
 def cap_of(key: AccessKey) -> SpendCap | None:
     return None if key.spend_day is None else SpendCap(key.name, key.spend_day)
+
+
+def objects_in(value: Json) -> list[dict[str, Json]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def check_fields(key: str, fields: Mapping[str, Json], known: frozenset[str]) -> None:
+    """Rejects fields that may raise the price of a call, for a key with a limit. Unknown fields may: some gateways
+    accept another model, or a search, in a field of their own."""
+    unknown = sorted(set(fields) - known)
+    if fields.get("service_tier") not in USUAL_TIERS:
+        unknown.append("service_tier")
+    if any(each.get("type") not in OWN_TOOLS for each in objects_in(fields.get("tools"))):
+        unknown.append("tools")
+    if unknown:
+        raise Invalid(
+            f"{unknown[0][:80]} is not allowed here: the key {key} has a spending limit, and the cost of this "
+            "cannot be known before the call.",
+            field=unknown[0],
+        )
 
 
 # -- sessions between requests

@@ -1,13 +1,11 @@
-"""Requests in the modes `record` and `passthrough`: passes the client's bytes to the provider, and the provider's back.
+"""Requests in the mode `record`, and for embeddings: passes the client's bytes on, and the provider's back.
 
-If the provider uses another format or runs in this process, request and reply are translated. A copy of the reply is
-read as well: for its cost and, in `record`, to store it.
+A copy of the reply is read as well, to store it and for its cost.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -18,77 +16,154 @@ from recto.base.background import FOREGROUND
 from recto.base.ids import new_id
 from recto.chat.blocks import Block, written_text
 from recto.chat.message import Message, MessageBuilder, Status, Usage, now
-from recto.errors import Invalid, ProviderError, RectoError, SpendLimit, StoreError
+from recto.errors import Invalid, ProviderError, RectoError, StoreError
 from recto.providers.catalog import thinks_unseen
-from recto.providers.client_formats import OPENAI, body_pieces, rendered_body, with_member, with_model
-from recto.providers.http import BAD_DATA, MAX_EVENT_BYTES, EventReader, ReplyReader, ReportedError, ServerEvent
+from recto.providers.client import parsed
+from recto.providers.client_formats import (
+    OPENAI,
+    body_members,
+    body_pieces,
+    body_tokens,
+    is_measured,
+    with_model,
+)
+from recto.providers.http import BAD_DATA, MAX_EVENT_BYTES, EventReader, ReplyReader, ReportedError
 from recto.providers.model import (
     Attempt,
     Done,
     Model,
-    Provider,
     ReplyLimit,
     ReplyMeter,
     ReplyPart,
     VocabularyCounter,
-    limited,
+    reported_count,
     says_something,
 )
 from recto.providers.remote import RemoteProvider, embeddings_url, remote_of
 from recto.sentences.priority import priority_of
-from recto.serve.charging import (
-    EMBEDDING_FIELDS,
-    CallBound,
-    CallCost,
-    begin_charge,
-    bound_of,
-    check_fields,
-    check_members,
-    embedding_bound,
-    embedding_cost,
-)
-from recto.serve.gateway import cap_of
+from recto.serve.gateway import cap_of, check_fields, objects_in
 from recto.serve.placement import place
 from recto.serve.replies import Call, ServedReply, model_headers
+from recto.settings.settings import SpendSettings
+from recto.store.store import Store
 from recto.turn.incoming_message import delta_of
-from recto.turn.spending import SpendCap, check_limits, priced, unpriced_refusal
+from recto.turn.spending import (
+    LARGEST_REPLY,
+    SpendCap,
+    check_cap,
+    check_day,
+    check_limits,
+    is_priced,
+    largest_reply,
+    priced,
+    unpriced_refusal,
+)
 from recto.window.calibration import is_believable
-from recto.window.request import Entry, Request
+from recto.window.request import Entry, Format, Request
 from recto.wire import Json, loads
 
 log = logging.getLogger(__name__)
 
+MOST_REPLIES = 128
+LENGTHS = ("max_tokens", "max_completion_tokens")
+EMBEDDING_FIELDS = frozenset(
+    {"model", "input", "dimensions", "encoding_format", "user", "output_dimension", "output_dtype", "input_type"}
+)
 # Parts or chunks, of at most 64 KB each, that the client has not read yet.
 MOST_UNREAD = 256
 
 
-# -- our copy of the reply
+# -- the maximum and actual cost. The bound is written before the call, in the transaction that checks the limits, and
+# settled with the cost after it. Managed requests do the same in `turn/spending.py`.
 
-# The fields in which providers wrap a reply and describe it. The model wrote everything else, even in nested fields
-# with these names: a client chooses the names of a tool's arguments.
-WRAPPERS = frozenset(
-    {"choices", "delta", "message", "content", "content_block", "tool_calls", "function", "custom", "reasoning_details"}
-)
-ABOUT = frozenset(
-    {"id", "object", "created", "model", "role", "type", "finish_reason", "native_finish_reason", "stop_reason"}
-    | {"system_fingerprint", "service_tier", "provider", "logprobs", "usage", "timings"}
-)
+
+class CallBound(Struct, frozen=True):
+    """The maximum cost of a call: its input, and its replies at their longest."""
+
+    model: Model
+    tokens: int
+    longest: int
+    """Of one reply."""
+    replies: int = 1
+
+    @property
+    def most(self) -> float | None:
+        """US dollars; None if the price is unknown."""
+        prices = self.model.prices
+        longest = min(self.longest, self.model.max_output or self.longest)
+        return prices.at_most(self.tokens, self.replies * longest) if prices else None
+
+
+async def bound_of(body: bytes, data: Mapping[str, Json], format: Format, model: Model) -> CallBound:
+    """The bound of the body as sent; `data` is what the client sent."""
+    given = [each for name in LENGTHS if type(each := data.get(name)) is int and each > 0]
+    replies = data.get("n")
+    if replies is not None and not (type(replies) is int and 1 <= replies <= MOST_REPLIES):
+        raise Invalid(f"n must be a whole number from 1 to {MOST_REPLIES}.", field="n")
+    longest = max(given) if given else largest_reply(model)
+    is_free = not is_priced(model) or not (model.prices and model.prices.at_most(1, 1))
+    tokens = 0 if is_free else await asyncio.to_thread(body_tokens, body, format, model)
+    if not all(is_measured(each.get("content")) for each in objects_in(data.get("messages"))):
+        tokens = max(tokens, model.window or LARGEST_REPLY)
+    return CallBound(model, tokens, longest, replies or 1)
+
+
+def embedding_bound(body: bytes, model: Model) -> CallBound:
+    """Vectors have no price of their own, and no token is shorter than a byte."""
+    prices = model.prices
+    prices = replace(prices, output=prices.output or 0.0) if prices and prices.input is not None else None
+    return CallBound(replace(model, prices=prices), len(body), 0)
+
+
+def check_members(body: bytes) -> None:
+    """Rejects a duplicate field: a provider may read the one that we do not."""
+    names = [name for name, _, _ in body_members(body.decode())]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise Invalid(f"{twice[:80]} is given twice.", field=twice)
+
+
+def begin_charge(
+    store: Store, owner: str, cap: SpendCap | None, limits: SpendSettings, purpose: str, bound: CallBound
+) -> int:
+    """Writes the bound of a call outside any conversation; raises SpendLimit if it is too high."""
+    with store.database.write():
+        if cap:
+            check_cap(store, cap, bound.model.name, bound.most)
+        check_day(store, limits, bound.most)
+        return store.charges.begin(owner, bound.model.name, purpose, bound.most)
+
+
+class CallCost(Struct, frozen=True):
+    cost_usd: float | None
+    """None if the price is unknown."""
+    usage: Usage | None = None
+
+
+def embedding_cost(bound: CallBound, answer: bytes) -> CallCost:
+    """By the reported usage, else the maximum."""
+    try:
+        told = loads(answer)["usage"]
+        tokens = reported_count(told.get("prompt_tokens") or told.get("total_tokens"))
+    except BAD_DATA:
+        tokens = None
+    if not tokens:
+        return CallCost(bound.most)
+    usage = Usage(tokens, 0)
+    return CallCost(priced(bound.model, usage).cost_usd, usage)
+
+
+# -- our copy of the reply
 
 
 class HeardReply:
-    """The copy of a reply that is stored: all of it, or as much as its limit allows.
+    """The copy of a reply that is stored: all of it, or as much as its limit allows. Unreadable bytes are passed on all
+    the same."""
 
-    Built from the parts of a translated reply or, with a `reader`, from a provider's bytes. Unreadable bytes are passed
-    on all the same.
-    """
-
-    def __init__(self, meter: ReplyMeter, reader: ReplyReader | None = None, *, is_stream: bool = True) -> None:
+    def __init__(self, meter: ReplyMeter, reader: ReplyReader, *, is_stream: bool) -> None:
         self.done: Done | None = None
         self._meter, self._builder = meter, MessageBuilder()
         self._reader, self._is_stream = reader, is_stream
         self._events, self._whole, self._is_lost = EventReader(), bytearray(), False
-        self._sent: list[str] = []
-        self.sent_chars = 0
         self._unread = 0
         """Bytes since the last part of the reply."""
 
@@ -97,15 +172,9 @@ class HeardReply:
         return self._builder.blocks
 
     @property
-    def text(self) -> str:
-        """The visible text: from the provider's own data, which may contain more than the blocks, else from the
-        blocks."""
-        return "".join(self._sent or map(written_text, self.blocks))
-
-    @property
     def note(self) -> str:
         """Why the copy ends before the reply does."""
-        return self._meter.note or (self.done.note if self.done else "")
+        return self._meter.note
 
     @property
     def is_over(self) -> bool:
@@ -115,78 +184,36 @@ class HeardReply:
     def is_read(self) -> bool:
         """True if we know what the model wrote: all of it, or the part of a broken stream that arrived. A reply in one
         piece may have been written without ever arriving."""
-        if self.is_over or self.done or self._reader is None:
-            return not self.is_over
-        return self._is_stream and (not self._unread or bool(self.text))
-
-    def take(self, part: ReplyPart) -> None:
-        if isinstance(part, Done):
-            self.done = part
-        elif (taken := self._meter.take(part)) and not isinstance(taken, Attempt | Done):
-            self._builder.add(delta_of(taken))
+        arrived = self._is_stream and (bool(self.blocks) or not self._unread)
+        return not self.is_over and (self.done is not None or arrived)
 
     def add(self, chunk: bytes) -> None:
         if self._is_lost:
             return
+        self._unread += len(chunk)
         if self._is_stream:
-            self._unread += len(chunk)
-            self._read(lambda reader: self._parts(reader, self._events.feed(chunk)))
-            size = max(self._unread, self.sent_chars)
+            self._read(lambda: [part for event in self._events.feed(chunk) for part in self._reader.read(event)])
         else:
             self._whole += chunk
-            size = len(self._whole)
-        if size > MAX_EVENT_BYTES:
+        if self._unread > MAX_EVENT_BYTES:
             log.warning("a reply that was passed on is too large to be read to its end")
             self._is_lost, self._whole = True, bytearray()
 
     def end(self) -> None:
-        if self._is_lost:
-            return
-        if not self._is_stream:
-            self._read(lambda reader: reader.whole(self._noted(bytes(self._whole))))
-        elif self.done is None:
-            self._read(lambda reader: reader.end())
+        if not self._is_lost and self.done is None:
+            self._read(self._reader.end if self._is_stream else lambda: self._reader.whole(loads(bytes(self._whole))))
 
-    def _parts(self, reader: ReplyReader, events: Sequence[ServerEvent]) -> Sequence[ReplyPart]:
-        found: list[ReplyPart] = []
-        for event in events:
-            parts = reader.read(event)
-            if event.data.lstrip().startswith("{"):
-                if not self.note:  # else it counts with its bound
-                    self._noted(event.data)
-                self._unread = 0 if any(map(says_something, parts)) else self._unread
-            found += parts
-        return found
-
-    def _noted(self, text: str | bytes) -> Json:
-        """The provider's data; its texts are counted."""
-        data = loads(text)
-        texts = list(_texts(data, is_wrapper=True))
-        self._sent += texts
-        self.sent_chars += sum(map(len, texts))
-        return data
-
-    def _read(self, read: Callable[[ReplyReader], Sequence[ReplyPart]]) -> None:
-        assert self._reader
+    def _read(self, read: Callable[[], Sequence[ReplyPart]]) -> None:
         try:
-            for part in read(self._reader):
-                self.take(part)
+            for part in read():
+                self._unread = 0 if says_something(part) else self._unread
+                if isinstance(part, Done):
+                    self.done = part
+                elif (taken := self._meter.take(part)) and not isinstance(taken, Attempt | Done):
+                    self._builder.add(delta_of(taken))
         except (*BAD_DATA, ReportedError):
             log.warning("a reply that was passed on could not be read", exc_info=True)
             self._is_lost = True
-
-
-def _texts(data: Json, *, is_wrapper: bool) -> Iterator[str]:
-    """All texts in an answer that the model may have written."""
-    if isinstance(data, str):
-        yield data
-    elif isinstance(data, list):
-        for each in data:
-            yield from _texts(each, is_wrapper=is_wrapper)
-    elif isinstance(data, dict):
-        for name, each in data.items():
-            if not (is_wrapper and name in ABOUT):
-                yield from _texts(each, is_wrapper=is_wrapper and name in WRAPPERS)
 
 
 def cost_of(bound: CallBound, heard: HeardReply, error: BaseException | None, *, is_refused: bool) -> CallCost:
@@ -200,7 +227,8 @@ def cost_of(bound: CallBound, heard: HeardReply, error: BaseException | None, *,
         return CallCost(0.0)
     if thinks_unseen(model.id) or not heard.is_read:  # nobody can count what we did not see
         return CallCost(bound.most)
-    output = VocabularyCounter(model, OPENAI.format).text(heard.text).tokens if bound.most else 0
+    counter, said = VocabularyCounter(model, OPENAI.format), "".join(map(written_text, heard.blocks))
+    output = counter.text(said).tokens if bound.most else 0
     counted = priced(model, Usage(bound.tokens, output, reported=False)).cost_usd
     return CallCost(min(counted, bound.most) if counted is not None and bound.most is not None else counted)
 
@@ -214,73 +242,53 @@ class PassedHead(Struct, frozen=True):
 
 
 class PassedRequest(ServedReply):
-    """A client's request in transit. Passed on unchanged, its parts are a PassedHead and bytes; translated, they are
-    parts of a reply."""
+    """A client's request in transit. Its parts are a PassedHead and bytes."""
 
-    def __init__(self, call: Call, body: bytes, *, records: bool) -> None:
+    def __init__(self, call: Call, body: bytes) -> None:
         self._data, self._body = _read(body), body
         self._is_stream = self._data.get("stream") is True
         super().__init__(call, call.trace("record", is_stream=self._is_stream), MOST_UNREAD)
-        self._format, self._conversation, self._records = call.format, call.conversation, records
+        self._format, self._conversation = call.format, call.conversation
         self._name = self.gateway.model_for(self._key, self._data["model"])
         self._request: Request | None = None
         """As stored, without its bytes."""
-        self._charge: int | None = None
-        self._shortened: int | None = None
         self._refusal: ProviderError | None = None
 
     @property
     def headers(self) -> dict[str, str]:
-        mode = "record" if self._records else "passthrough"
-        headers = {"x-recto-mode": mode, **model_headers(self._model.name, self._shortened)}
+        headers = {"x-recto-mode": "record", **model_headers(self._model.name)}
         if self._request:
             headers |= {"x-recto-conversation": self._request.conversation, "x-recto-request": self._request.id}
         return headers
 
     async def prepare(self) -> None:
-        """Reads the request, and stores it with its maximum cost, or only that cost."""
+        """Reads the request, and stores it with its maximum cost."""
         await self.gateway.check_spending(self._key)
         models, cap = self.gateway.engine.models, cap_of(self._key)
-        self._provider: Provider = models.provider(self._name)
+        remote = remote_of(models.provider(self._name))
+        if remote is None or remote.format.name != self._format.name:
+            problem = f"{self._name} cannot be asked in the mode record: it has no API of {self._format.name}'s kind."
+            raise Invalid(f"{problem} Use the mode manage.", field="x-recto-mode")
+        self._remote: RemoteProvider = remote
         self._model: Model = await models.model(self._name)
-        is_same = self._provider.format.name == self._format.name
-        self._remote: RemoteProvider | None = remote_of(self._provider) if is_same else None
-        self.asked = None if self._remote else self._format.read_request(self._body, pass_on=True)
-        """The request as our values, if it is translated."""
-        sent = self._rendered(None)
-        self._bound = await bound_of(sent, self._data, self._provider.format, self._model)
+        sent = with_model(self._body, self._model.id)
+        self._bound = await bound_of(sent, self._data, self._format.format, self._model)
         if cap and self._bound.most is None:
             raise unpriced_refusal(cap.key, self._model.name)
         if cap and self._bound.most:
-            check_members(self._body)
+            check_members(sent)
             check_fields(cap.key, self._data, self._format.bounded)
-        self._body = b"" if self.asked else sent
-        if self._records:
-            at = (self.gateway, self._key.name, self._conversation, self._model.name)
-            with FOREGROUND.begin():
-                self.placement = await place(*at, self._entries())
+        self._body = sent
+        at = (self.gateway, self._key.name, self._conversation, self._model.name)
+        with FOREGROUND.begin():
+            self.placement = await place(*at, self._entries())
         self._data.pop("messages", None)  # already read, and large
-        reader = self._format.reader() if self._remote else None
-        self._heard = HeardReply(ReplyMeter(*self._limit), reader, is_stream=self._is_stream)
+        self._heard = HeardReply(ReplyMeter(*self._limit), self._format.reader(), is_stream=self._is_stream)
         try:
-            self._body = await self._reserved(sent, cap)
+            await self.gateway.store.do(self._reserve, sent, cap)
         except BaseException:
             await asyncio.shield(self.end_delivery(is_delivered=False))
             raise
-
-    def _rendered(self, max_tokens: int | None) -> bytes:
-        """The body as sent; with `max_tokens` if a limit shortens the reply."""
-        if self._remote is not None:
-            body = with_model(self._body, self._model.id)
-            return body if max_tokens is None else with_member(body, self._remote.length_field, max_tokens)
-        assert self.asked is not None
-        parameters = self.asked.parameters
-        if self._provider.format.name != self._format.name:
-            parameters = replace(parameters, extra={})
-        if max_tokens is not None:
-            parameters = replace(parameters, max_tokens=max_tokens)
-        asked = replace(self.asked, parameters=parameters)
-        return rendered_body(asked, self._provider.format, self._provider.name, self._model.id)
 
     def _entries(self) -> list[Entry]:
         """Without instructions, which are not part of a conversation; results of one round go together."""
@@ -306,32 +314,16 @@ class PassedRequest(ServedReply):
         limit = ReplyLimit(settings.reply.max_characters, settings.tools.call_limit)
         return limit, prod(counts) if tokens in counts else None
 
-    async def _reserved(self, body: bytes, cap: SpendCap | None) -> bytes:
-        """The body to send, once its maximum cost is stored. A reply without a set length is shortened to what the
-        limits leave."""
-        try:
-            await self.gateway.store.do(self._reserve, body, cap)
-        except SpendLimit as why:
-            if (longest := self._bound.shorter(why)) is None:
-                raise
-            self._shortened, self._bound = longest, replace(self._bound, longest=longest)
-            body = self._rendered(longest)
-            await self.gateway.store.do(self._reserve, body, cap)
-        return body
-
     def _reserve(self, body: bytes, cap: SpendCap | None) -> None:
         """Runs in the store's thread; raises SpendLimit if it costs too much."""
-        store, limits = self.gateway.store, self.gateway.desk.settings.spend
-        if self.placement is None:
-            self._charge = begin_charge(store, self._key.name, cap, limits, "passthrough", self._bound)
-            return
-        session = self.placement.session
+        assert self.placement
+        store, limits, session = self.gateway.store, self.gateway.desk.settings.spend, self.placement.session
         request = Request(
             new_id(),
             session.conversation,
             "reply",
             self._model.name,
-            self._provider.format.name,
+            self._format.name,
             {},
             body_pieces(body),
             message=session.head,
@@ -344,15 +336,8 @@ class PassedRequest(ServedReply):
         self._request = replace(request, pieces=())
 
     async def _receive(self) -> Done:
-        if self._remote is None:
-            await self._translate()
-        else:
-            await self._pass_on(self._remote)
-        return self._heard.done or Done("stop")
-
-    async def _pass_on(self, remote: RemoteProvider) -> None:
         heard = self._heard
-        async with remote.forwarded(remote.url, self._body) as response:
+        async with self._remote.forwarded(self._remote.url, self._body) as response:
             if not response.is_success:
                 self._refusal = ProviderError(f"{self._model.provider} answered with status {response.status_code}")
             media_type = response.headers.get("content-type", "application/json")
@@ -366,15 +351,7 @@ class PassedRequest(ServedReply):
                 await self._put(chunk)
             if not self._refusal:
                 heard.end()
-
-    async def _translate(self) -> None:
-        stream = self._provider.stream(self._body, "reply")
-        async with aclosing(limited(stream, *self._limit)) as parts:
-            async for part in parts:
-                self._trace.note_part()
-                self._heard.take(part)
-                if not isinstance(part, Done | Attempt):
-                    await self._put(part)
+        return heard.done or Done("stop")
 
     async def _settle(self, error: BaseException | None) -> None:
         why = self._refusal if error is None or isinstance(error, asyncio.CancelledError) else error
@@ -382,9 +359,6 @@ class PassedRequest(ServedReply):
         try:
             if self._request:
                 await self._record(self._request, cost, why)
-            elif self._charge is not None:
-                settle = self.gateway.store.charges.settle
-                await self.gateway.store.do(settle, self._charge, cost.cost_usd, cost.usage)
         except StoreError:  # an unsettled bound stays counted
             log.exception("the cost of a request could not be stored")
 
@@ -455,10 +429,6 @@ async def pass_embeddings(call: Call, body: bytes) -> tuple[PassedHead, bytes]:
 
 
 def _read(body: bytes) -> dict[str, Json]:
-    try:
-        data = loads(body.decode())
-    except (ValueError, RecursionError) as why:
-        raise Invalid(f"The request is not JSON: {str(why) or 'it is nested too deeply'}.", field="") from why
-    if not isinstance(data, dict) or not isinstance(data.get("model"), str):
-        raise Invalid("model is missing.", field="model")
-    return data
+    fields = parsed(body)
+    fields.needed_text("model")
+    return fields.data

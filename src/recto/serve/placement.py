@@ -4,12 +4,10 @@ Either the client names its conversation, or its messages identify it by the rep
 are by owner, so nobody reaches another's messages, however similar.
 """
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from recto.api.client_turn import (
     ExtendedPath,
@@ -28,8 +26,6 @@ from recto.store.clients import KnownMessage
 from recto.turn.session import ChatSession
 from recto.window.request import Entry
 
-# Messages stored per transaction, and the pause for other writers before the next.
-MOST_AT_ONCE, PAUSE_S = 500, 0.05
 # Replies of a list that are looked for, from its end: a client that cuts or rewrites keeps one of the last ones.
 MOST_ANCHORS = 5
 # A reply of this many characters is unique.
@@ -64,8 +60,6 @@ class Placement(Struct):
     chain: bytes
     awaited: str | None = None
     """The client's first message, which is recognised until its reply is delivered."""
-    left: int = 0
-    """The number of last messages not stored yet."""
 
     async def end_delivery(self, *, is_delivered: bool) -> None:
         """Records whether the reply was fully delivered. Only the first call counts."""
@@ -96,12 +90,7 @@ async def place(
     links = chain_links(kept)
     placing = _Placing(gateway, owner, named, model, kept, links, chained(links), follows)
     async with gateway.lock(owner):
-        placement = await gateway.store.do(placing.write)
-        notes = placement.notes
-        while left := placement.left:
-            await asyncio.sleep(PAUSE_S)
-            placement = await gateway.store.do(placing.rest(placement, left).write)
-        return replace(placement, notes=notes)
+        return await gateway.store.do(placing.write)
 
 
 class _Placing(Struct, frozen=True):
@@ -117,23 +106,10 @@ class _Placing(Struct, frozen=True):
     """For each message the print of everything up to it."""
     follows: FoundConversation | None
 
-    def rest(self, before: Placement, left: int) -> "_Placing":
-        """The last messages, which come after those that are stored."""
-        at = before.session.head
-        after = FoundConversation(before.session.conversation, at, base=at)
-        return replace(self, given=self.given[-left:], links=self.links[-left:], chain=(), follows=after)
-
     def write(self) -> Placement:
-        """Stores all in one transaction; of very many messages only the first, because others write to the store
-        too."""
+        """Stores all in one transaction."""
         with self.gateway.store.database.write():
-            found = self.follows or self._found()
-            end = found.known + MOST_AT_ONCE
-            # a list that may differ from what is stored is compared whole
-            if len(self.given) <= end or not (found == NEW or found.known or self.follows):
-                return self._written(found)
-            first = replace(self, given=self.given[:end], links=self.links[:end], chain=self.chain[:end])
-            return replace(first._written(found), left=len(self.given) - end)
+            return self._written(self.follows or self._found())
 
     def _written(self, found: FoundConversation) -> Placement:
         store = self.gateway.store

@@ -21,8 +21,7 @@ from recto.events import ContextCompacted, Event, Replied
 from recto.providers.client import ClientRequest
 from recto.providers.client_formats import ClientFormat
 from recto.providers.model import Done, ReplyPart
-from recto.serve.charging import check_fields
-from recto.serve.gateway import Gateway, cap_of
+from recto.serve.gateway import Gateway, cap_of, check_fields
 from recto.serve.placement import FoundConversation, Placement, place
 from recto.serve.telemetry import ReplyTrace
 from recto.store.clients import AccessKey
@@ -156,8 +155,7 @@ class ManagedReply(ServedReply):
     async def prepare(self) -> None:
         """Stores what is new and records the request, so that later failures lose nothing."""
         if self._request.entries[-1].role == "assistant":
-            other = "" if self._key.mode else "; `x-recto-mode: passthrough` passes on the beginning of a reply"
-            raise Invalid(f"messages must end with the message to answer{other}.", field="messages")
+            raise Invalid("messages must end with the message to answer.", field="messages")
         await self.gateway.check_spending(self._key)
         cap = cap_of(self._key)
         if cap:
@@ -259,7 +257,7 @@ class ManagedReply(ServedReply):
         await self.gateway.tell(self.exchange.request.id, None if error else self._message, self._trace, error)
 
 
-def model_headers(model: str, shortened: int | None) -> Mapping[str, str]:
+def model_headers(model: str, shortened: int | None = None) -> Mapping[str, str]:
     """The model that answers, and the limit set on its reply."""
     text = "".join(char if " " <= char <= "~" else "?" for char in model)
     return {"x-recto-model": text} | ({} if shortened is None else {"x-recto-max-tokens": str(shortened)})

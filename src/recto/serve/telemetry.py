@@ -1,8 +1,8 @@
 """The server's reports on its work: metrics for Prometheus, and spans for an OpenTelemetry collector.
 
 Spans follow the conventions for generative AI and are sent as OTLP over HTTP, in JSON. Our own code, because the
-OpenTelemetry packages take 0.2 s to import and bring protobuf along. Message texts are included only if the switch of
-those conventions is on.
+OpenTelemetry packages take 0.2 s to import and bring protobuf along. Texts of messages are never
+included.
 """
 
 import asyncio
@@ -10,23 +10,19 @@ import logging
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
-import msgspec
 from msgspec import Struct, field
-from msgspec.structs import asdict
 
 from recto import __version__
-from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
 from recto.chat.message import Message
-from recto.providers.client_formats import CLIENT_FORMATS
 from recto.store.records import Record
 from recto.store.store import Store
-from recto.wire import Json, dumpb, dumps, loads
+from recto.wire import Json, dumpb
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +37,9 @@ class Histogram(Struct):
     seconds: float = 0.0
 
     def add(self, seconds: float) -> None:
-        self.join(Histogram([int(seconds <= bound) for bound in BUCKETS_S], 1, seconds))
-
-    def join(self, other: "Histogram") -> None:
-        self.counts = [one + more for one, more in zip(self.counts, other.counts, strict=True)]
-        self.total += other.total
-        self.seconds += other.seconds
+        self.counts = [count + (seconds <= bound) for bound, count in zip(BUCKETS_S, self.counts, strict=True)]
+        self.total += 1
+        self.seconds += seconds
 
     def lines(self) -> Iterator[str]:
         for bound, count in zip(BUCKETS_S, self.counts, strict=True):
@@ -66,22 +59,6 @@ class Metrics(Struct):
 
     def count(self, route: str, mode: str, status: int) -> None:
         self.requests[f'route="{route}",mode="{mode}",status="{status}"'] += 1
-
-    def taken(self) -> bytes:
-        """All figures, then reset to zero; for `add` in another process."""
-        taken = msgspec.json.encode(self)
-        for name, zero in asdict(Metrics()).items():
-            setattr(self, name, zero)
-        return taken
-
-    def add(self, taken: bytes) -> None:
-        other = msgspec.json.decode(taken, type=Metrics)
-        for own, more in ((self.requests, other.requests), (self.tokens, other.tokens)):
-            for name, count in more.items():
-                own[name] += count
-        self.compactions += other.compactions
-        self.first_byte.join(other.first_byte)
-        self.whole.join(other.whole)
 
     def text(self, running: int) -> str:
         requests = [f"{{{labels}}} {count}" for labels, count in sorted(self.requests.items())]
@@ -107,13 +84,7 @@ CLIENT, FAILED = 3, 2
 """The kind of a span for an outgoing call, and the status of a failed one."""
 # Providers with another name in the conventions.
 PROVIDERS = {"gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
-PARAMETERS = {
-    "temperature": "gen_ai.request.temperature",
-    "top_p": "gen_ai.request.top_p",
-    "max_tokens": "gen_ai.request.max_tokens",
-    "stop": "gen_ai.request.stop_sequences",
-    "seed": "gen_ai.request.seed",
-}
+PARAMETERS = ("temperature", "top_p", "max_tokens")
 
 
 class ReplyTrace:
@@ -135,9 +106,8 @@ class ReplyTrace:
         return (self._first_ns - self._began_ns) / 1e9 if self._first_ns else None
 
 
-def span_of(record: Record, reply: Message | None, trace: ReplyTrace, error: str, body: bytes) -> Json:
-    """The span of a recorded request. `error`: the kind of error that it ended with. `body`: the sent bytes, if they
-    are to be included."""
+def span_of(record: Record, reply: Message | None, trace: ReplyTrace, error: str) -> Json:
+    """The span of a recorded request. `error`: the kind of error that it ended with."""
     trace_id, parent = trace.parent or (secrets.token_hex(16), "")
     span = {
         "traceId": trace_id,
@@ -146,7 +116,7 @@ def span_of(record: Record, reply: Message | None, trace: ReplyTrace, error: str
         "kind": CLIENT,
         "startTimeUnixNano": str(int(datetime.fromisoformat(record.created).timestamp() * 1e9)),
         "endTimeUnixNano": str(time.time_ns()),
-        "attributes": _attributes(_facts(record, reply, trace, error) | _content(record, reply, body)),
+        "attributes": _attributes(_facts(record, reply, trace, error)),
     }
     if parent:
         span["parentSpanId"] = parent
@@ -174,7 +144,7 @@ def _facts(record: Record, reply: Message | None, trace: ReplyTrace, error: str)
         "recto.compaction": record.account.compaction,
         "recto.cost_usd": record.cost_usd,
     }
-    facts |= {name: given.get(ours) for ours, name in PARAMETERS.items()}
+    facts |= {f"gen_ai.request.{name}": given.get(name) for name in PARAMETERS}
     if reply and (usage := reply.usage) and usage.reported:
         facts |= {
             "gen_ai.usage.input_tokens": usage.input,
@@ -184,42 +154,6 @@ def _facts(record: Record, reply: Message | None, trace: ReplyTrace, error: str)
             "gen_ai.usage.reasoning.output_tokens": usage.reasoning or None,
         }
     return facts
-
-
-def _content(record: Record, reply: Message | None, sent: bytes) -> dict[str, Any]:
-    """The messages as sent and the reply, as JSON strings."""
-    format = CLIENT_FORMATS.get(record.account.format or "")
-    if not sent or format is None:
-        return {}
-    body = loads(sent)
-    entries = [entry for group in format.read_messages(body.get("messages") or ()) for entry in group]
-    said = [{"role": entry.role, "parts": _parts(entry.blocks)} for entry in entries if entry.role != "system"]
-    system = [part for entry in entries if entry.role == "system" for part in _parts(entry.blocks)]
-    if isinstance(body.get("system"), str):
-        system.insert(0, {"type": "text", "content": body["system"]})
-    found = {"gen_ai.input.messages": dumps(said)}
-    if system:
-        found["gen_ai.system_instructions"] = dumps(system)
-    if reply:
-        finish = str(record.outcome.get("finish", ""))
-        replied = [{"role": "assistant", "parts": _parts(reply.blocks), "finish_reason": finish}]
-        found["gen_ai.output.messages"] = dumps(replied)
-    return found
-
-
-def _parts(blocks: Sequence[Block]) -> list[Json]:
-    parts: list[Json] = []
-    for block in blocks:
-        match block:
-            case Text():
-                parts.append({"type": "text", "content": block.text})
-            case Thinking():
-                parts.append({"type": "reasoning", "content": block.text})
-            case ToolCall():
-                parts.append({"type": "tool_call", "id": block.id, "name": block.name, "arguments": block.arguments})
-            case ToolResult():
-                parts.append({"type": "tool_call_response", "id": block.call_id, "response": block.text})
-    return parts
 
 
 def _attributes(values: Mapping[str, Any]) -> list[Json]:
@@ -251,7 +185,6 @@ class Collector(Struct, frozen=True):
     url: str
     headers: Mapping[str, str]
     resource: Mapping[str, str]
-    takes_content: bool
 
 
 def find_collector(environment: Mapping[str, str]) -> Collector | None:
@@ -260,7 +193,7 @@ def find_collector(environment: Mapping[str, str]) -> Collector | None:
     def get(name: str) -> str:
         return environment.get(f"OTEL_{name}", "").strip()
 
-    if get("SDK_DISABLED").lower() == "true" or get("TRACES_EXPORTER").lower() == "none":
+    if get("SDK_DISABLED").lower() == "true":
         return None
     base = get("EXPORTER_OTLP_ENDPOINT").rstrip("/")
     url = get("EXPORTER_OTLP_TRACES_ENDPOINT") or (f"{base}/v1/traces" if base else "")
@@ -269,8 +202,7 @@ def find_collector(environment: Mapping[str, str]) -> Collector | None:
     headers = _pairs(get("EXPORTER_OTLP_HEADERS")) | _pairs(get("EXPORTER_OTLP_TRACES_HEADERS"))
     resource = {"service.name": "recto", "service.version": __version__} | _pairs(get("RESOURCE_ATTRIBUTES"))
     resource |= {"service.name": name} if (name := get("SERVICE_NAME")) else {}
-    takes = get("INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT").lower() in ("true", "span_only", "span_and_event")
-    return Collector(url, headers, resource, takes)
+    return Collector(url, headers, resource)
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -291,9 +223,7 @@ class SpanExporter:
     def read(self, request: str, reply: Message | None, trace: ReplyTrace, error: str) -> None:
         """The span of a finished request, from its record. Runs in the store's thread; a failure costs a span."""
         try:
-            records = self._store.records
-            body = records.rebuild(request) if self._collector.takes_content else b""
-            span = span_of(records.record(request), reply, trace, error, body)
+            span = span_of(self._store.records.record(request), reply, trace, error)
         except Exception:
             log.exception("a request could not be made a span")
             return

@@ -20,7 +20,6 @@ NEEDS_TRUST = {
     "search.embedder": "who receives your messages and notes",
     "vault": "what a model can read",
     "system_prompt_file": "what a model can read",
-    "serve.proxies": "whose word counts for the address of a client",
 }
 """Settings that need trust in their values -> what they decide."""
 ONLY_STRICTER = {

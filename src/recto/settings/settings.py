@@ -151,7 +151,6 @@ class SpendSettings:
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
     body_mb: int = _setting(32, "largest request that `recto serve` takes, in megabytes", low=1, high=1024)
-    proxies: str = _setting("", "addresses of reverse proxies, separated by commas; their X-Forwarded-For counts")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recto.base.home_files import PAGE_FILE, private_home, read_json, write_json
 from recto.errors import RectoError
-from recto.serve.connections import note_valid_key
 
 # If this port is taken, any free one is used.
 USUAL_PORT = 8642
@@ -186,10 +185,8 @@ class Guard:
                 app = refusal(OTHER_SITE)
             elif _body_size(headers) > MAX_BODY:
                 app = refusal(TOO_LARGE, 413)
-            elif answer := await self._answer(scope, receive, headers):
-                app = answer
             else:
-                note_valid_key(scope)
+                app = await self._answer(scope, receive, headers) or app
         await app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, headers: Headers) -> ASGIApp | None:

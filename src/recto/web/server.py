@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recto.api.desk import AsyncDesk
 from recto.errors import RectoError
-from recto.serve.connections import OrderlyServer, bounded_config, open_connections
+from recto.serve.connections import OrderlyServer, bounded_config
 from recto.serve.gateway import Gateway
 from recto.serve.key_desk import KeyDesk
 from recto.web.chat_page import add_chat_page
@@ -80,8 +80,7 @@ async def serve_page(
             return door
 
         app = Guard(page_routes(find, is_whole=True)[1], access)
-        connections = open_connections(desk.settings.serve.proxies)
-        server = OrderlyServer(bounded_config(app, connections, timeout_graceful_shutdown=GOODBYE_S))
+        server = OrderlyServer(bounded_config(app, timeout_graceful_shutdown=GOODBYE_S))
         watch = asyncio.create_task(_tell_start(server, lambda: started(access)))
         stack.callback(watch.cancel)
         await server.serve(sockets=[listening])

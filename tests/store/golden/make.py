@@ -30,7 +30,7 @@ from recto import Tool, ToolResult
 from recto.api.blocking import Desk, Talk, open_desk
 from recto.cli.main import recto
 from recto.events import TextDelta
-from recto.serve.workers import ServeOptions
+from recto.serve.gateway import ServeOptions
 
 HERE = Path(__file__).parent
 ROOT = Path("/srv/golden")

@@ -107,6 +107,5 @@ PURPOSES = {
     "ahead": "summaries written ahead",
     "gist": "lines about documents",
     "facts": "proposals of facts",
-    "passthrough": "requests passed through",
     "embeddings": "embeddings of clients",
 }
