@@ -128,10 +128,6 @@ class MessageIndex:
         hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None, choose)
         return self.read(hits), note
 
-    def prepare(self, text: str, home: str) -> None:
-        self._lookup.open()
-        self._finder.prepare(Query(text, home))
-
     def search(
         self, text: str, *, home: str | None = None, homes: Collection[str] | None = None, only: Filter, most: int
     ) -> tuple[list[Hit], str]:

@@ -41,8 +41,6 @@ BATCH = 32
 MAX_PASSAGES_EVERYWHERE = 100_000
 # With fewer than one vector per this many passages, none are read.
 MIN_SHARE = 4
-# While more passages than this wait for vectors, as after an import, questions are not embedded either.
-MANY_WAITING = 2000
 # Vectors are stored as float16.
 BYTES_PER_NUMBER = 2
 # Every build of SQLite accepts this many parameters.
@@ -188,7 +186,6 @@ class VectorIndex:
         self._store, self._pause = VectorStore(index.file, embedder.key), EmbedderPause()
         self._thread = WorkerThread("recto-meaning")
         self._running: Future[Nearest] | None = None
-        self._prepared: Future[tuple[str, Row]] | None = None
         self._partitions: dict[int | None, PartitionVectors] = {}
 
     @property
@@ -224,19 +221,6 @@ class VectorIndex:
         return self.problem or beside
 
     # -- searching
-
-    def prepare(self, text: Callable[[], str]) -> None:
-        """Embed a question in the background, before its search begins."""
-        if not self._pause.problem:
-            self._prepared = self._thread.submit(lambda: self._embedded_ahead(text))
-        if self._beside:
-            self._beside.prepare(text)
-
-    def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, Row]":
-        if self._waits_for_many(None):
-            raise NoVectors("Most passages have no vector yet.")
-        question = text()
-        return question, self._embedder.embed([question])[0]
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         """Start immediately; the answer waits for the similarity of the nearest passages, or says why there is none."""
@@ -286,10 +270,8 @@ class VectorIndex:
 
     def _find_nearest(self, text: str, partition: int | None) -> Nearest:
         known = familiarity(self._embedder, text)
-        if self._waits_for_many(partition):
-            return Nearest(warning=self.progress if known else "")
         # embed first, so that a failure shows even if there is nothing to compare yet
-        question = self._question(text)
+        question: Row = self._embedder.embed([text])[0]
         if not known:
             return Nearest()
         progress = self.progress
@@ -308,24 +290,12 @@ class VectorIndex:
         near = vectors.matrix.nearest((question * (known * stretch)).astype("float32"))
         return Nearest(near, missing=vectors.missing, progress=progress, known=known)
 
-    def _waits_for_many(self, partition: int | None) -> bool:
-        """True if a question need not be embedded: most passages, and very many, wait for their vectors."""
-        return self.waiting > MANY_WAITING and self._has_few(partition)
-
     def _has_few(self, partition: int | None) -> bool:
         """True if most passages certainly lack vectors, so that none need be read."""
         if partition in self._partitions:
             return False
         count = self._index.extent(partition).passages
         return 2 * self.waiting > count and not self._store.has_at_least(count // MIN_SHARE)
-
-    def _question(self, text: str) -> "Row":
-        prepared, self._prepared = self._prepared, None
-        # made in this thread, so it is done
-        if prepared is not None and prepared.exception() is None and prepared.result()[0] == text:
-            return prepared.result()[1]
-        question: Row = self._embedder.embed([text])[0]
-        return question
 
     def _read_partition(self, partition: int | None) -> PartitionVectors:
         """The vectors in memory, extended by those added since the last call."""
