@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from recto.errors import NoVectors
 from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL, LocalEmbedder, open_embedder
 from recto.search.finder import Finder, Query, SearchResult
 from recto.search.hybrid_index import HybridIndex
-from recto.search.keyword_index import IndexItem, KeywordIndex, Passage, text_hash
-from recto.search.vector_index import BATCH, Nearest, PartitionVectors, VectorIndex, VectorStore
+from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
+from recto.search.vector_index import BATCH, Nearest, VectorIndex, VectorStore
 
 TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")
 
@@ -161,37 +159,6 @@ def test_forgotten_vectors_are_waiting_again(tmp_path: Path) -> None:
     kept.forget()
     assert kept.count == 0
     assert meaning.waiting == 3
-
-
-@given(
-    said=st.lists(st.sampled_from([f"text number {n}" for n in range(9)]), min_size=1, max_size=20),
-    made=st.sets(st.integers(0, 8)),
-    failed=st.sets(st.integers(0, 8)),
-)
-def test_vectors_read_at_once_are_those_read_one_by_one(
-    tmp_path_factory: pytest.TempPathFactory, said: list[str], made: set[int], failed: set[int]
-) -> None:
-    embedder = Letters()
-    index, meaning = opened(tmp_path_factory.mktemp("index") / "search.db", embedder, said)
-    vectors = {
-        text_hash(f"text number {n}"): embedder.embed([f"text {n}"])[0].astype("float16").tobytes() for n in made
-    }
-    empty = {text_hash(f"text number {n}"): b"" for n in failed}
-    VectorStore(index.file, embedder.key).put(vectors | empty)
-    found = list[PartitionVectors]()
-    for least in (0, 1000):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("recto.search.vector_index._MIN_FULL_READ", least)
-            found.append(PartitionVectors(missing=dict(index.hashes(index.partition("a")))))
-            meaning._extend(found[-1])
-    at_once, one_by_one = found
-    assert at_once.missing == one_by_one.missing
-    assert bool(at_once.matrix) == bool(one_by_one.matrix)
-    if at_once.matrix and one_by_one.matrix:
-        assert at_once.matrix.numbers.tolist() == one_by_one.matrix.numbers.tolist()
-        assert at_once.matrix.rows.tolist() == one_by_one.matrix.rows.tolist()
-    meaning.close()
-    index.close()
 
 
 def test_no_vector_is_read_while_most_passages_wait_for_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

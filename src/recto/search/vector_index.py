@@ -7,11 +7,10 @@ its vectors are complete, the first counts alone.
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -45,8 +44,6 @@ MIN_SHARE = 4
 BYTES_PER_NUMBER = 2
 # Every build of SQLite accepts this many parameters.
 _MAX_PARAMETERS = 500
-# Reading all vectors takes half as long as reading most of them one by one.
-_MIN_FULL_READ, _READ_AT_ONCE = 2000, 4000
 _OWN = "FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
 _DONE = "coalesce((SELECT done FROM embedders WHERE key = ?), 0)"
 
@@ -60,21 +57,13 @@ class VectorStore:
         self._file, self._key = file, embedder
 
     def get(self, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The vectors of these hashes, and maybe others; empty bytes for a text that could not be embedded."""
-        return dict(chain.from_iterable(batch.items() for batch in self.batches(hashes)))
-
-    def batches(self, hashes: Sequence[bytes]) -> Iterator[dict[bytes, bytes]]:
-        """The same in parts, so that vectors to be converted are not all held twice."""
-        if len(hashes) > _MIN_FULL_READ and len(hashes) * 2 > self.count:
-            query, last = f"SELECT sha, vector {_OWN} AND sha > ? ORDER BY sha LIMIT ?", b""
-            while rows := self._file.read(query, (self._key, last, _READ_AT_ONCE)):
-                yield dict(rows)
-                last = rows[-1][0]
-            return
+        """The vectors of these hashes; empty bytes for a text that could not be embedded."""
+        found = dict[bytes, bytes]()
         for start in range(0, len(hashes), _MAX_PARAMETERS):
             batch = hashes[start : start + _MAX_PARAMETERS]
             query = f"SELECT sha, vector {_OWN} AND sha IN ({','.join('?' * len(batch))})"
-            yield dict(self._file.read(query, (self._key, *batch)))
+            found.update(self._file.read(query, (self._key, *batch)))
+        return found
 
     @property
     def count(self) -> int:
@@ -319,20 +308,17 @@ class VectorIndex:
         numbers: dict[bytes, list[int]] = {}
         for number, sha in cached.missing.items():
             numbers.setdefault(sha, []).append(number)
-        for found in self._store.batches(list(numbers)):
-            vectors = [(sha, vector) for sha, vector in found.items() if vector and sha in numbers]
-            if vectors and cached.matrix is None:
-                length = max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER
-                cached.matrix = VectorMatrix(length, len(cached.missing))
-            if cached.matrix is not None:
-                size = cached.matrix.length * BYTES_PER_NUMBER
-                ready = {number: vec for sha, vec in vectors if len(vec) == size for number in numbers[sha]}
-                cached.matrix.put(list(ready), list(ready.values()))
-                for number in ready:
-                    del cached.missing[number]
-            # a text that the embedder rejects never gets a vector: waiting for it would disable similarity for good
-            for number in (each for sha, vector in found.items() if not vector for each in numbers.get(sha, ())):
-                del cached.missing[number]
+        found = self._store.get(list(numbers))
+        vectors = [(sha, vector) for sha, vector in found.items() if vector]
+        if vectors and cached.matrix is None:
+            cached.matrix = VectorMatrix(max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER)
+        size = cached.matrix.length * BYTES_PER_NUMBER if cached.matrix else 0
+        ready = {number: vector for sha, vector in vectors if len(vector) == size for number in numbers[sha]}
+        if cached.matrix:
+            cached.matrix.put(list(ready), list(ready.values()))
+        # a text that the embedder rejects never gets a vector: waiting for it would disable similarity for good
+        for number in (*ready, *(each for sha, vector in found.items() if not vector for each in numbers[sha])):
+            del cached.missing[number]
 
     # -- making vectors
 
