@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recto.search.dates import Day
 from recto.search.passages import split_passages
 from recto.vault.document import Document
 from recto.vault.note_chunks import (
@@ -14,6 +15,7 @@ from recto.vault.note_chunks import (
     line_number,
     note_chunks,
     note_date,
+    note_day,
     parts_text,
     question_words,
     relevant_parts,
@@ -186,3 +188,20 @@ def test_a_section_that_does_not_fit_is_shortened_around_the_match() -> None:
     text = parts_text(long, relevant_parts(long, "where is the key", room=50, count=count))
     assert text.startswith("# A")
     assert "under the stone" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("daily/2026-06-14.md", "Rain."),
+        ("14.06.2026 Sitzung.md", "Rain."),
+        ("Board.md", "---\ndate: 2026-06-14\n---\nRain."),
+        ("Vorstand.md", "---\ndatum: 14.6.2026\n---\nRegen."),
+    ],
+)
+def test_a_note_has_the_day_of_its_name_or_its_properties(path: str, text: str) -> None:
+    assert note_day(Document(path, text)) == Day(2026, 6, 14)
+
+
+def test_a_note_without_a_day_has_none() -> None:
+    assert note_day(Document("Version 3.md", "14 June 2026")) is None

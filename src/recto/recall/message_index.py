@@ -279,7 +279,6 @@ class MessageIndex:
             batch = self._at_most(BEHIND_BATCH if self._behind > FAR_BEHIND else BACKGROUND_BATCH)
             if self._feed(batch) > 0 or self._index.file.merge_segments():
                 return True
-            self._finder.warm()
             return meaning is not None and meaning.make_batch() > 0
         except RectoError as why:
             self._trouble = why.message

@@ -1,6 +1,5 @@
 """Finder: answers a query from a keyword index and from vectors, and adds the two scores."""
 
-import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
@@ -20,10 +19,8 @@ T = TypeVar("T")
 
 __all__ = ["Finder", "Hit", "HitChoice", "Query", "SearchResult"]
 
-# From this many passages on, numpy (0.1 s) is imported in the background.
-WORTH_NUMPY = 2000
-# The number of passages scored by words, and the smaller number if the best are scored again.
-MAX_SCORED, FUSION_DEPTH = 800, 400
+# The number of nearest passages that are added to those found by words.
+FUSION_DEPTH = 400
 # A window seldom has room for more.
 HIT_BATCH = 60
 # The number of top passages that are scored again. If one of them has no vector, similarity does not count: passages
@@ -61,22 +58,6 @@ class Finder:
     def __init__(self, index: KeywordIndex, vectors: VectorIndex | None = None) -> None:
         self.index = index
         self.vectors = vectors
-        self._cache: dict[int, Partition] = {}
-        self._too_large: int | None = None
-        """The last searched partition that was too large for a table of its passages."""
-
-    def warm(self) -> None:
-        """Do in the background what speeds up later searches but is too slow for a search itself."""
-        if self.index.extent(None).passages > WORTH_NUMPY:
-            importlib.import_module("recto.search.partition")
-        number, self._too_large = self._too_large, None
-        if number is not None:
-            self.index.file.reading(lambda: self._partition(number, self.index.extent(number).passages, has_time=True))
-
-    def _partition(self, number: int | None, size: int, *, has_time: bool = False) -> "Partition":
-        from recto.search.partition import open_partition  # imports numpy
-
-        return open_partition(self.index, self._cache, number, size, has_time=has_time)
 
     def find(self, query: Query, choose: HitChoice = list) -> SearchResult:
         """Best first; nothing for an empty query or an unknown partition."""
@@ -92,14 +73,10 @@ class Finder:
         parsed = parse_query(self.index, query, number, speaker)
         if not parsed.extent.passages:
             return SearchResult(warning=answer().warning)
-        partition = self._partition(number, parsed.extent.passages)
-        if partition.table is None:
-            self._too_large = number
-        depth = FUSION_DEPTH if self.index.keeps_texts else MAX_SCORED
-        scores = partition.score(query, parsed, depth)
-        if parsed.is_loose and len(scores) < query.limit:
-            parsed = parse_query(self.index, query, number, speaker, strict=True)
-            scores = partition.score(query, parsed, depth)
+        from recto.search.partition import Partition  # imports numpy
+
+        partition = Partition(self.index)
+        scores = partition.score(query, parsed)
         by_words = partition.with_priors(scores)
         if raised := parsed.by_speaker(self.index, by_words):
             by_words |= {each: by_words[each] * SPEAKER_FACTOR for each in raised}
@@ -110,7 +87,10 @@ class Finder:
             look.read(texts)
         near = answer().complete_for(list(islice(by_words, LOOKED_AT)))
         similarity = self._similarity(near, texts, by_words) if look else near.in_language(1.0)
-        nearest = _accepted_similarity(query, parsed, partition, similarity)
+        # a named speaker may raise any of them; otherwise only this many are fused
+        enough = FUSION_DEPTH if parsed.names_speaker else query.limit
+        accepted = partition.accepted(query, similarity, enough)
+        nearest = {each: similarity[each] for each in islice(accepted, enough)}
         if look:
             by_words, nearest = self._look_again(look, partition, texts, by_words, nearest)
         possible = max_score(parsed.postings, parsed.extent.passages) or 1.0
@@ -158,27 +138,6 @@ class Finder:
         rest = {each: least * score / top for each, score in by_words.items() if each not in looked}
         near = {each: asks.get(each, 1.0) * nearest[each] for each in islice(nearest, FUSION_DEPTH)}
         return looked | rest, near
-
-
-def _accepted_similarity(
-    query: Query, parsed: ParsedQuery, partition: "Partition", similarity: Mapping[int, float]
-) -> dict[int, float]:
-    """The accepted nearest passages, nearest first. In a partition without a table, only those that can be among the
-    best are read; the others just keep their places in the ranking."""
-    if partition.table is not None:
-        # a named speaker may raise any of them; otherwise only this many are fused
-        needed = len(similarity) if parsed.names_speaker else FUSION_DEPTH
-        accepted = partition.accepted(query, similarity, needed)
-        return {each: similarity[each] for each in islice(accepted, needed)}
-    left = iter(nearest := list(islice(similarity, 2 * FUSION_DEPTH)))
-    needed, near = len(nearest) if parsed.names_speaker else query.limit, dict[int, float]()
-    while len(near) < needed and (batch := list(islice(left, needed))):
-        near.update((each, similarity[each]) for each in partition.accepted(query, batch, needed))
-    for each in left:
-        passage = partition.passages.get(each)
-        if passage is None or query.accepts_passage(passage):
-            near[each] = similarity[each]
-    return near
 
 
 def _hits(

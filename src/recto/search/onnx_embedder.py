@@ -76,7 +76,8 @@ class OnnxEmbedder(ABC):
     def embed(self, texts: Sequence[str]) -> "Vectors":
         import numpy as np  # slow import
 
-        generation, vectors = self._generation, list[Vector]()
+        generation = self._generation
+        vectors: list[Vector] = []
         for text in texts:
             if is_background():
                 FOREGROUND.wait(is_stopped=lambda: generation != self._generation)

@@ -13,20 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.base.text import LazyPattern
+from recto.search.dates import YEAR, day_of_term, is_day_term, named_days, without_days
 from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import is_spaced, topic_words, word_forms, words
 from recto.sentences.words import tables, word_class, words_in
 from recto.vault.document import Document
-from recto.vault.note_dates import (
-    DATE_PROPERTIES,
-    NO_TIME,
-    YEAR,
-    day_of_term,
-    is_day_term,
-    named_days,
-    order_in_time,
-    without_days,
-)
+from recto.vault.note_chunks import DATE_PROPERTIES, NO_TIME, order_in_time
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import AnswerKind, VaultQuestion, language_of
 

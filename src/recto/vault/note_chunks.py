@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from recto.search.dates import YEAR, Day, named_days
 from recto.search.keyword_index import Passage, text_hash
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
 from recto.search.ranking import K1, B, idf
@@ -28,7 +29,6 @@ MAX_HEADER_CHARS, MAX_METADATA_CHARS = 200, 250
 # A note with more sections is machine-written: it is split by length alone.
 MAX_SECTIONS = 3000
 _EXCLUDED_PROPERTIES = ("title", "aliases", "alias", "tags", "tag", "cssclasses", "cssclass", "position")
-_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?!\d)")
 
 
 class NoteChunk(Struct, frozen=True):
@@ -55,16 +55,33 @@ def note_chunks(document: Document) -> list[NoteChunk]:
     return found or [NoteChunk(start, start, (), _header(document.title, (), metadata), "")]
 
 
+DATE_PROPERTIES = frozenset(("date", "datum", "fecha", "day", "created", "erstellt"))
+# A statement that begins with a day was written then: "14 March 2026: launch on 13 June".
+MAX_BEGINNING_CHARS = 18
+NO_TIME = (0, 0, 0)
+
+
+def note_day(document: Document) -> Day | None:
+    properties = document.parsed.properties
+    told = (str(properties[name]) for name in sorted(DATE_PROPERTIES & properties.keys()))
+    days = (day for text in (*told, note_name(document.path)) for day in named_days(text))
+    return next((day for day in days if day.year), None)
+
+
+def order_in_time(document: Document, heading: str, text: str = "") -> tuple[int, int, int]:
+    """The date of a statement, from its beginning, its heading, or the note's properties or name; zeros if unknown."""
+    days = (*named_days(text[:MAX_BEGINNING_CHARS]), *named_days(heading), *filter(None, [note_day(document)]))
+    if day := next((each for each in days if each.year), None):
+        return day.year or 0, day.month, day.day or 0
+    year = YEAR.search(f"{heading} {note_name(document.path)}")
+    return int(year[0]) if year else 0, 0, 0
+
+
 def note_date(document: Document) -> str:
-    value = document.parsed.properties.get("date")
-    return _leading_date(value if isinstance(value, str) else "") or _leading_date(note_name(document.path))
-
-
-def _leading_date(text: str) -> str:
-    """The date that a text begins with; empty if there is none or it is not a real date."""
-    found = _DATE.match(text)
+    """The day of a note as an ISO date; empty if there is none or it is not a real date."""
+    day = note_day(document)
     try:
-        return date(*map(int, found.groups())).isoformat() if found else ""
+        return date(day.year, day.month, day.day).isoformat() if day and day.year and day.day else ""
     except ValueError:
         return ""
 

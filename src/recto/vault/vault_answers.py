@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from recto.base.text import counted
 from recto.errors import RectoError
+from recto.search.dates import YEAR
 from recto.search.terms import normalize_text
 from recto.vault.answers import (
     LEAST_OF_BEST,
@@ -35,7 +36,7 @@ from recto.vault.answers import (
 )
 from recto.vault.document import Document, note_name
 from recto.vault.folder import is_note
-from recto.vault.note_dates import YEAR, note_day
+from recto.vault.note_chunks import note_day
 from recto.vault.note_statements import NoteStatement, note_statements, plain_text
 from recto.vault.question import VaultQuestion, language_of, parse_question, question_parts
 from recto.vault.vault import Vault

@@ -19,6 +19,7 @@ from recto.base.background import BackgroundWorker
 from recto.base.locations import CATALOG_FILE, GISTS_FILE, SEARCH_FILE, vault_folder
 from recto.base.text import counted
 from recto.errors import Invalid, NotFound, RectoError
+from recto.search.dates import Day, named_days
 from recto.search.finder import Hit, Query, SearchResult
 from recto.search.hybrid_index import THREADS, HybridIndex, OpenEmbedder
 from recto.search.vector_index import ReadTexts
@@ -37,7 +38,6 @@ from recto.vault.note_chunks import (
     line_number,
     question_words,
 )
-from recto.vault.note_dates import Day, named_days
 from recto.vault.vault import Vault
 
 log = logging.getLogger(__name__)
