@@ -144,7 +144,6 @@ def test_filters_and_conditions_decide_what_counts(tmp_path: Path) -> None:
 def test_a_kind_is_found_even_if_another_kind_has_the_word_more_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_module, "SAMPLE", 4)
     monkeypatch.setattr(query_module, "MAX_PER_TERM", 20)
     said = [("user", "the kayak"), *[("user", "well"), ("assistant", "the kayak")] * 40]
     index = KeywordIndex(tmp_path / "search.db")

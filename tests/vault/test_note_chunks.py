@@ -11,7 +11,6 @@ from recto.search.passages import split_passages
 from recto.vault.document import Document
 from recto.vault.note_chunks import (
     NotePart,
-    best_part,
     line_number,
     note_chunks,
     note_date,
@@ -111,15 +110,6 @@ def test_each_chunk_is_one_passage_of_the_index_and_knows_its_line(text: str, ti
 )
 def test_words_are_found_in_every_form(question: str, text: str, word: str) -> None:
     assert word in question_words(question).found_in(text)
-
-
-@given(st.text(max_size=2000), st.text(max_size=60), st.integers(1, 700))
-def test_a_part_is_within_its_limit_and_trimmed(text: str, question: str, most: int) -> None:
-    start, end = best_part(text, question_words(question), most)
-    assert 0 <= start <= end <= len(text)
-    assert end - start <= most
-    if len(text) > most:
-        assert text[start:end] == text[start:end].strip()
 
 
 SECTIONS = [f"## Topic {n}\n\n" + f"Something else is told here, number {n}. " * 8 for n in range(12)]

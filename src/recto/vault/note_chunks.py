@@ -3,27 +3,22 @@
 A chunk is a section's text or a piece of it, with title and headings. Knows documents, not the index.
 """
 
-import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import cached_property, lru_cache
 from heapq import nlargest
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from msgspec import Struct
 
 from recto.search.dates import YEAR, Day, named_days
-from recto.search.keyword_index import Passage, text_hash
-from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
+from recto.search.keyword_index import text_hash
+from recto.search.passages import MAX_PASSAGE_CHARS, split_passages
 from recto.search.ranking import K1, B, idf
 from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
 from recto.vault.document import Document, NoteSection, note_name
 
-# The number of found notes that stay in memory, and their maximum length: about four megabytes in all.
-MAX_RECENT_NOTES, MAX_RECENT_CHARS = 200, 20_000
 # The length of title and headings in every chunk, and of the metadata in the first chunk.
 MAX_HEADER_CHARS, MAX_METADATA_CHARS = 200, 250
 # A note with more sections is machine-written: it is split by length alone.
@@ -153,30 +148,7 @@ def chunks_by_hash(document: Document) -> dict[bytes, list[NoteChunk]]:
     return found
 
 
-class FoundNote(Struct, frozen=True, dict=True):
-    document: Document
-
-    @cached_property
-    def _chunks(self) -> dict[bytes, list[NoteChunk]]:
-        return chunks_by_hash(self.document)
-
-    def chunk(self, passage: Passage) -> NoteChunk | None:
-        """The chunk of a passage, wherever it is now; None if its text has changed."""
-        found = self._chunks.get(passage.sha, ())
-        return min(found, key=lambda chunk: abs(chunk.start - passage.position), default=None)
-
-
-def found_note(document: Document) -> FoundNote:
-    """A found note; recent ones stay parsed."""
-    return _recent(document) if len(document.text) <= MAX_RECENT_CHARS else FoundNote(document)
-
-
-_recent = lru_cache(MAX_RECENT_NOTES)(FoundNote)
-
-
 # -- the parts that match a text, chosen by words alone, without an index
-
-_STOP = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 
 
 class QuestionWords(Struct, frozen=True):
@@ -196,41 +168,6 @@ def question_words(question: str) -> QuestionWords:
     plain = [term for term in terms if not term.endswith("*")]
     stems = {stem_word(form): term for term in reversed(plain) for form in word_forms(term)}
     return QuestionWords(stems, tuple(term[:-1] for term in terms if term.endswith("*")))
-
-
-def best_part(text: str, question: QuestionWords, limit: int) -> tuple[int, int]:
-    """The part of a text, at most `limit` characters, with the most words of a question, rare words weighing more;
-    without any, the beginning. Split after a line or sentence if possible."""
-    if len(text) <= limit:
-        return 0, len(text)
-    parts = list(_sentences(text, limit)) or [(0, 0)]
-    found = [question.found_in(text[start:end]) for start, end in parts]
-    counts = Counter(word for some in found for word in some)
-    ends = [_end(parts, first, limit) for first in range(len(parts))]
-    scores = [sum(1 / counts[word] for word in set[str]().union(*found[at:end])) for at, end in enumerate(ends)]
-    first = max(range(len(parts)), key=lambda at: (round(scores[at], 6), -at))
-    end = parts[ends[first] - 1][1]
-    while first and end - parts[first - 1][0] <= limit:
-        first -= 1
-    start = parts[first][0]
-    own = text[start : min(end, start + limit)].strip()
-    begin = text.index(own, start)
-    return begin, begin + len(own)
-
-
-def _sentences(text: str, limit: int) -> Iterator[tuple[int, int]]:
-    ends = [found.end() for found in _STOP.finditer(text)]
-    for start, end in pairwise([0, *ends, len(text)]):
-        # long enough that splitting makes progress
-        within = split_passages(text[start:end], max(limit // 2, limit - MIN_PASSAGE_CHARS))
-        yield from ((start + begin, start + stop) for begin, stop in within)
-
-
-def _end(parts: Sequence[tuple[int, int]], first: int, limit: int) -> int:
-    last = first + 1
-    while last < len(parts) and parts[last][1] - parts[first][0] <= limit:
-        last += 1
-    return last
 
 
 OMISSION = "\n\n…\n\n"
@@ -266,7 +203,7 @@ def relevant_parts(document: Document, text: str, *, room: int, count: CountToke
     spans = (page.with_headings(chunks[at].start, chunks[at].end) for at in order)
     first = next(spans, [])
     if first and count(page.text_of(first)) > room:
-        first = _shorten_chunk(page, chunks[order[0]], question, room, count)
+        first = _shorten_chunk(page, chunks[order[0]], room, count)
     return page.parts(_fit(page, chain([first], spans), room, count, in_order=not best))
 
 
@@ -311,12 +248,9 @@ def _fit(
     return list(chain.from_iterable(chosen))
 
 
-def _shorten_chunk(
-    page: "_Page", chunk: NoteChunk, question: QuestionWords, room: int, count: CountTokens
-) -> list[Span]:
+def _shorten_chunk(page: "_Page", chunk: NoteChunk, room: int, count: CountTokens) -> list[Span]:
     for size in _SHORTER_CHARS:
-        start, end = best_part(chunk.text, question, size)
-        spans = page.with_headings(chunk.start + start, chunk.start + end)
+        spans = page.with_headings(chunk.start, min(chunk.end, chunk.start + size))
         if count(page.text_of(spans)) <= room:
             return spans
     return []
