@@ -297,21 +297,6 @@ def similarities(result: SearchResult) -> dict[int, float]:
     return {hit.passage.item: round(hit.similarity or 0.0, 1) for hit in result.hits}
 
 
-def test_vectors_of_the_first_are_made_first(index: HybridIndex, first: Known, second: Known) -> None:
-    assert index.vectors is not None
-    assert index.vectors.make_batch() == len(TEXTS)
-    assert (len(first.asked), second.asked, index.vectors.waiting, index.vectors.to_make) == (3, [], 0, 3)
-    assert index.vectors.make_batch() == len(TEXTS)
-    assert (index.vectors.to_make, index.vectors.make_batch()) == (0, 0)
-
-
-def test_while_vectors_of_the_second_are_missing_the_first_counts_alone(index: HybridIndex) -> None:
-    assert index.vectors is not None
-    index.vectors.make_batch()
-    result = found(index, "what is cooked")
-    assert (similarities(result)[2], result.warning) == (1.3, "")
-
-
 def test_both_count_for_a_text_in_a_language_that_both_know(index: HybridIndex) -> None:
     index.make_vectors()
     told = similarities(found(index, "what is cooked"))
@@ -321,19 +306,6 @@ def test_both_count_for_a_text_in_a_language_that_both_know(index: HybridIndex) 
 def test_the_first_counts_alone_where_the_second_does_not_know_the_language(index: HybridIndex) -> None:
     index.make_vectors()
     assert similarities(found(index, "Qué se cuece"))[1] == 1.3
-
-
-def test_a_second_that_fails_leaves_the_first(index: HybridIndex, second: Known) -> None:
-    index.make_vectors()
-    second.is_broken = True
-    result = found(index, "what is cooked")
-    assert (similarities(result)[2], result.warning) == (1.3, "")
-
-
-def test_a_first_that_fails_leaves_the_second(index: HybridIndex, first: Known) -> None:
-    index.make_vectors()
-    first.is_broken = True
-    assert similarities(found(index, "what is cooked"))[1] == 1.0
 
 
 def test_one_vector_of_a_short_text_holds_both(tmp_path: Path) -> None:

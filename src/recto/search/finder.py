@@ -86,7 +86,7 @@ class Finder:
         if look:  # before waiting for vectors
             look.read(texts)
         near = answer().complete_for(list(islice(by_words, LOOKED_AT)))
-        similarity = self._similarity(near, texts, by_words) if look else near.in_language(1.0)
+        similarity = self._similarity(near, speaker.rest, texts, by_words) if look else near.similarity
         # a named speaker may raise any of them; otherwise only this many are fused
         enough = FUSION_DEPTH if parsed.names_speaker else query.limit
         accepted = partition.accepted(query, similarity, enough)
@@ -101,19 +101,18 @@ class Finder:
         hits = choose(_hits(query, partition, scores, possible, similarity, best))
         return SearchResult(tuple(_with_reasons(parsed, hits)), near.warning)
 
-    def _similarity(self, near: Nearest, texts: Mapping[int, str], by_words: Iterable[int]) -> Mapping[int, float]:
-        """The similarity of passages, as far as MiniLM knows their language. The query is not used: a few words, half
-        of them names, do not show its language. The results are sampled because notes are in several languages."""
-        beside, vectors = near.beside, self.vectors
-        if vectors is None or not (near.similarity if beside is None else beside.similarity):
-            return near.in_language(1.0)
+    def _similarity(
+        self, near: Nearest, question: str, texts: Mapping[int, str], by_words: Iterable[int]
+    ) -> Mapping[int, float]:
+        """The similarity of passages, as far as the embedder knows their language. It shows in the results: a few
+        words, half of them names, do not show the language of a query."""
+        if self.vectors is None or not near.similarity:
+            return near.similarity
         sampled = list(islice(by_words or near.similarity, SAMPLED_PASSAGES))
         known = texts or self.index.texts(sampled)
         sample = " ".join(known[each][:SAMPLED_CHARS] for each in sampled if each in known)
-        nearest = list(islice(near.similarity, LOOKED_AT)) if beside is not None else []
-        told = {**texts, **self.index.texts(each for each in nearest if each not in texts)}
-        unknown = [each for each in nearest if not vectors.familiarity(told.get(each, "")[:SAMPLED_CHARS])]
-        return near.in_language(vectors.familiarity(sample), unknown)
+        factor = self.vectors.language_factor(question, sample)
+        return {each: factor * score for each, score in near.similarity.items()} if factor else {}
 
     def _look_again(
         self,

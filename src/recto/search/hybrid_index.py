@@ -60,10 +60,7 @@ class HybridIndex:
     def _use(self, embedder: Embedder) -> None:
         parts = embedder.parts if isinstance(embedder, LocalEmbedder) else (embedder,)
         self._multilingual = next((each for each in parts if each.name == MULTILINGUAL), None)
-        vectors: VectorIndex | None = None
-        for part in reversed(parts):
-            vectors = VectorIndex(self.keywords, part, self._read, timeout_s=self._timeout_s, beside=vectors)
-        self.finder.vectors = vectors
+        self.finder.vectors = VectorIndex(self.keywords, embedder, self._read, timeout_s=self._timeout_s)
 
     def similarities(self, question: str, texts: Sequence[str]) -> list[float]:
         """The similarity of texts to a question in any language, by the multilingual encoder; empty without it."""

@@ -1,8 +1,6 @@
 """VectorIndex: finds passages by meaning. Vectors are made in the background in batches, and stored by hash.
 
-Searches do not wait for them: while passages that match a query have no vector, words alone decide (finder.py). Of two
-embedders, the first is fast and knows many languages, so its vectors come first. The second is better at English: until
-its vectors are complete, the first counts alone.
+Searches do not wait for them: while passages that match a query have no vector, words alone decide (finder.py).
 """
 
 import sqlite3
@@ -14,7 +12,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from recto.base.background import in_background
 from recto.base.concurrency import WorkerThread
@@ -27,6 +24,7 @@ from recto.search.embedder import (
     Embedder,
     EmbedderPause,
     familiarity,
+    language_factor,
 )
 from recto.search.index_file import IndexFile
 from recto.search.keyword_index import KeywordIndex, Passage, embedded_text, keep_recent
@@ -112,36 +110,11 @@ class Nearest(Struct, frozen=True):
     missing: Collection[int] = ()
     progress: str = ""
     """The number of vectors made, shown if the missing ones matter; empty while only a few are missing."""
-    known: float = 1.0
-    """How well the embedder knows the language of the query, from 0 to 1; already applied to the similarity."""
-    beside: "Nearest | None" = None
-    """The same by a second embedder, which knows fewer languages."""
 
     def complete_for(self, passages: Collection[int]) -> "Nearest":
-        """Drop embedders that have not seen all of these passages: others would win just by having vectors."""
-        beside = self.beside.complete_for(passages) if self.beside else None
-        if not self.similarity or not any(each in self.missing for each in passages):
-            return replace(self, beside=beside)
-        return beside if beside and beside.similarity else Nearest(warning=self.progress)
-
-    def in_language(self, known: float, unknown: Collection[int] = ()) -> Mapping[int, float]:
-        """The similarity among texts whose language the last embedder knows to this degree, nearest first; `unknown`
-        are its passages in languages that it does not know. The second embedder counts as far as it knows the
-        languages of query and texts."""
-        if self.beside is None:
-            if known == 1:
-                return self.similarity
-            return {each: known * near for each, near in self.similarity.items()} if known else {}
-        first, second, share = self.similarity, self.beside.similarity, known * self.beside.known
-        if not (share and second):
-            return first
-        # a passage missing among the nearest of one embedder is at most as near as the last of them
-        lowest, lowest_second = min(first.values()), min(second.values())
-        joined = {
-            each: (first.get(each, lowest) + known * second.get(each, lowest_second)) / (1 + share)
-            for each in {**first, **second}
-        } | {each: first[each] for each in unknown}
-        return dict(sorted(joined.items(), key=lambda pair: -pair[1]))
+        """Drops all similarity while one of these passages waits for its vector: others would win just by having
+        one."""
+        return Nearest(warning=self.progress) if any(each in self.missing for each in passages) else self
 
 
 VectorAnswer = Callable[[], Nearest]
@@ -158,20 +131,9 @@ class PartitionVectors(Struct):
 
 
 class VectorIndex:
-    """Counts and problems are those of the first embedder, which searches need."""
-
-    def __init__(
-        self,
-        index: KeywordIndex,
-        embedder: Embedder,
-        read: ReadTexts,
-        *,
-        timeout_s: float = 2.0,
-        beside: "VectorIndex | None" = None,
-    ) -> None:
-        """`beside` has the vectors of the second embedder."""
+    def __init__(self, index: KeywordIndex, embedder: Embedder, read: ReadTexts, *, timeout_s: float = 2.0) -> None:
         self._index, self._embedder, self._read = index, embedder, read
-        self._beside, self._timeout_s = beside, timeout_s
+        self._timeout_s = timeout_s
         self._store, self._pause = VectorStore(index.file, embedder.key), EmbedderPause()
         self._thread = WorkerThread("recto-meaning")
         self._running: Future[Nearest] | None = None
@@ -179,16 +141,11 @@ class VectorIndex:
 
     @property
     def name(self) -> str:
-        return LOCAL if self._beside else self._embedder.name
+        return self._embedder.name
 
     @property
     def waiting(self) -> int:
         return self._store.waiting
-
-    @property
-    def to_make(self) -> int:
-        """The number of vectors left to make, including those that no search waits for."""
-        return self.waiting + (self._beside.to_make if self._beside else 0)
 
     @property
     def count(self) -> int:
@@ -199,34 +156,19 @@ class VectorIndex:
         return self._pause.problem
 
     def check(self) -> str:
-        """Call all embedders, even after failures. Returns a problem, or an empty text."""
+        """Call the embedder, even after a failure. Returns a problem, or an empty text."""
         try:
             self._embedder.embed(["."])
         except RectoError as why:
             self._pause.begin(self._embedder.name, why)
         else:
             self._pause.end()
-        beside = self._beside.check() if self._beside else ""
-        return self.problem or beside
+        return self.problem
 
     # -- searching
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         """Start immediately; the answer waits for the similarity of the nearest passages, or says why there is none."""
-        answer = self._nearest(text, partition)
-        if self._beside is None:
-            return answer
-        beside = self._beside.nearest(text, partition)
-
-        def both() -> Nearest:
-            found, other = answer(), beside()
-            if found.similarity:
-                return replace(found, beside=other)
-            return other if other.similarity else found
-
-        return both
-
-    def _nearest(self, text: str, partition: int | None) -> VectorAnswer:
         if problem := self._pause.problem:
             return lambda: _by_words(problem)
         if self._running is not None and not self._running.done():
@@ -237,9 +179,9 @@ class VectorIndex:
         running = self._running = self._thread.submit(lambda: self._find_nearest(text, partition))
         return lambda: self._wait(running, self._timeout_s - (time.monotonic() - began))
 
-    def familiarity(self, text: str) -> float:
-        """How much similarity counts for texts in the language of this one; of two embedders, for the second."""
-        return self._beside.familiarity(text) if self._beside else familiarity(self._embedder, text)
+    def language_factor(self, question: str, sample: str) -> float:
+        """How much the similarity of a question counts for passages in the language of a sample."""
+        return language_factor(self._embedder, question, sample)
 
     def _wait(self, running: "Future[Nearest]", timeout_s: float) -> Nearest:
         try:
@@ -277,7 +219,7 @@ class VectorIndex:
         # similarity means nothing in a language that the embedder does not know
         stretch = MULTILINGUAL_STRETCH if self._embedder.name == MULTILINGUAL else 1.0
         near = vectors.matrix.nearest((question * (known * stretch)).astype("float32"))
-        return Nearest(near, missing=vectors.missing, progress=progress, known=known)
+        return Nearest(near, missing=vectors.missing, progress=progress)
 
     def _has_few(self, partition: int | None) -> bool:
         """True if most passages certainly lack vectors, so that none need be read."""
@@ -323,15 +265,15 @@ class VectorIndex:
     # -- making vectors
 
     def make_batch(self, threads: int = 1) -> int:
-        """Make a batch of vectors, on several processors if somebody waits; of the second embedder once the first has
-        seen everything. Returns 0 if nothing is left or the embedder fails. Never raises."""
+        """Make a batch of vectors, on several processors if somebody waits. Returns 0 if nothing is left or the
+        embedder fails. Never raises."""
         made = 0
         if not self._pause.problem:
             try:
                 made = self._make_batch(threads)
             except Exception as why:  # this runs in a background thread
                 self._pause.begin(self._embedder.name, why)
-        return made or (self._beside.make_batch(threads) if self._beside else 0)
+        return made
 
     def _make_batch(self, threads: int) -> int:
         passages, done = self._index.file.run(self._waiting)
@@ -373,7 +315,7 @@ class VectorIndex:
     def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[Row]":
         """Send a server a single request: it divides the work itself."""
         threads = min(threads, len(texts))
-        if threads == 1 or self._embedder.name not in (MINILM, MULTILINGUAL):
+        if threads == 1 or self._embedder.name not in (LOCAL, MINILM, MULTILINGUAL):
             return list(self._embedder.embed(texts))
 
         def part(start: int) -> "Rows":
@@ -387,8 +329,6 @@ class VectorIndex:
     def close(self) -> None:
         self._thread.close()
         self._embedder.close()
-        if self._beside:
-            self._beside.close()
 
 
 def _by_words(why: str) -> Nearest:

@@ -219,7 +219,7 @@ class VaultSearch:
             left = self._indexer.update(UPDATE_BEFORE_SEARCH, LOCK_TIMEOUT_S)
         except (Invalid, NotFound) as why:  # the folder is gone; the index can still be searched
             return why.message
-        if left or (vectors and vectors.to_make):
+        if left or (vectors and vectors.waiting):
             self.wake()
         if left:
             return f"{BEING_BUILT}: {counted(left, 'note')} {'is' if left == 1 else 'are'} not in it yet"
