@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from recto.search import partition as partition_module
 from recto.search import query as query_module
 from recto.search.finder import Finder, Query, SearchResult
 from recto.search.keyword_index import Filter, IndexItem, KeywordIndex
@@ -180,13 +179,11 @@ class Told(VectorIndex):
     def __init__(self, near: Mapping[int, float], note: str = "") -> None:
         self.told, self.warning = near, note
 
-    def prepare(self, text: Callable[[], str]) -> None: ...
-
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         return lambda: Nearest(self.told, self.warning)
 
-    def familiarity(self, text: str) -> float:
-        return 1.0 if text.isascii() else 0.0
+    def language_factor(self, question: str, sample: str) -> float:
+        return 1.0 if sample.isascii() else 0.0
 
 
 def test_similar_passages_are_found_together_with_matching_ones(fill: Fill) -> None:
@@ -217,14 +214,6 @@ def test_without_vectors_only_words_are_searched_with_a_warning(fill: Fill) -> N
     finder.vectors = Told({}, "no weights")
     found = finder.find(Query("kayak", "talk"))
     assert (found.hits, found.warning) == (alone.hits, "no weights")
-
-
-def test_a_large_partition_gives_the_same_best_hits_as_a_small_one(fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
-    finder = fill(*["Nothing of note."] * 30, "The blue kayak.", *["Nothing."] * 9, "A blue tent.", "Well.")
-    whole = items(finder.find(Query("blue kayak", "talk")))
-    monkeypatch.setattr(partition_module, "MAX_READ_PASSAGES", 1)
-    assert items(finder.find(Query("blue kayak", "talk")))[0] == whole[0] == 30
-    assert set(items(finder.find(Query("blue kayak", "talk")))) == set(whole)
 
 
 texts = st.lists(st.sampled_from(["kayak", "river", "tent", "lake", "the", "a", "?", "blue"]), max_size=8).map(" ".join)
