@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.base.text import LazyPattern
-from recto.search.dates import YEAR, day_of_term, is_day_term, named_days
+from recto.search.dates import day_of_term, is_day_term, named_days
 from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import is_spaced, topic_words, word_forms, words
 from recto.sentences.words import tables, word_class, words_in
@@ -159,9 +159,7 @@ def is_near(share: float, similarity: float | None, *, lacks_verb: bool = False)
 
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
 """The weight of a word in the statement itself, in its headings or column names, and in neighbouring statements."""
-FITS_KIND, OTHER_YEAR, POINTER, MARKED = 0.2, 0.35, 0.3, 0.4
-# A list as a whole ranks above its items; a negation ranks below the rest unless the question is negative.
-LISTED, DENIED = 0.04, 0.01
+FITS_KIND, POINTER, MARKED = 0.2, 0.3, 0.4
 ALMOST_BEST = 0.6
 _YES, _NO = frozenset(["y", "x", "✓", "✔", "✅", "☑"]), frozenset(["n", "-", "–", "—", "✗", "✘", "❌", "☐"])
 _FIGURES = {
@@ -234,17 +232,11 @@ def _share(own: frozenset[str], above: frozenset[str], beside: frozenset[str], w
 
 
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
-    fit = LISTED if statement.kind == "list" and not question.kinds else 0.0
+    fit = 0.0
     if _is_in("see", statement.text):  # it points to an answer but is none
         fit -= POINTER
-    is_denied = _is_in("negations", question.text)
-    if not is_denied and _is_in("negations", statement.text):
-        fit -= DENIED
-    if statement.kind == "row" and not is_denied:
+    if statement.kind == "row" and not _is_in("negations", question.text):
         fit += _marked(question, statement.text)
-    asked, told = set(YEAR.findall(question.text)), set(YEAR.findall(f"{title} {statement.heading} {statement.text}"))
-    if asked and told and not asked & told:
-        fit -= OTHER_YEAR
     if question.kinds:
         fitting = max(_kind_fit(kind, statement, title) for kind in question.kinds)
         fit += FITS_KIND * (fitting - (not fitting))
