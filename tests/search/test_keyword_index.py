@@ -10,7 +10,6 @@ from threading import Thread
 import pytest
 
 from recto.search.finder import Finder, Query
-from recto.search.index_file import MAX_SEGMENTS
 from recto.search.keyword_index import GAP, Filter, IndexItem, KeywordIndex, Passage
 
 
@@ -38,21 +37,6 @@ def test_items_added_later_are_found(tmp_path: Path, run: Callable[[Callable[[],
     assert found(finder, "mast")[0] == 1
     run(lambda: index.add({"a": [IndexItem(3, "Lupins make me sneeze.", 3)]}))
     assert 3 in found(finder, "lupins")
-
-
-def test_many_additions_are_merged_and_nothing_else_changes(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    for number in range(60):
-        index.add({"a": [IndexItem(number, f"word{number} and a mast", number)]})
-    before, finder = index.file.change_id, Finder(index)
-    asked = [found(finder, f"word{number}") for number in range(60)]
-    segments = "SELECT count(DISTINCT segid) FROM words_idx"
-    assert index.file.read(segments)[0][0] > MAX_SEGMENTS
-    while index.file.merge_segments():
-        pass
-    assert index.file.read(segments)[0][0] <= MAX_SEGMENTS
-    assert index.file.change_id == before
-    assert [found(Finder(index), f"word{number}") for number in range(60)] == asked
 
 
 def test_removed_items_are_not_found(tmp_path: Path) -> None:

@@ -161,18 +161,6 @@ def test_forgotten_vectors_are_waiting_again(tmp_path: Path) -> None:
     assert meaning.waiting == 3
 
 
-def test_no_vector_is_read_while_most_passages_wait_for_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [f"The {each} is tall." for each in ("mast", "tree", "house", "wall", "crane")] * 20
-    index, meaning = opened(tmp_path / "search.db", Letters(), [f"{n}: {text}" for n, text in enumerate(texts)])
-    monkeypatch.setattr("recto.search.vector_index.BATCH", 10)
-    assert meaning.make_batch() == 10
-    told = "search uses words only until vectors are ready: 10 of 100"
-    assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest(warning=told)
-    assert not meaning._partitions
-    make_all(meaning)
-    assert len(meaning.nearest("a tall mast", index.partition("a"))().similarity) == len(texts)
-
-
 def test_words_alone_decide_while_a_matching_passage_has_no_vector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

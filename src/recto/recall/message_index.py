@@ -277,7 +277,7 @@ class MessageIndex:
                 self._may_lag = False
                 self.forget_removed()
             batch = self._at_most(BEHIND_BATCH if self._behind > FAR_BEHIND else BACKGROUND_BATCH)
-            if self._feed(batch) > 0 or self._index.file.merge_segments():
+            if self._feed(batch) > 0:
                 return True
             return meaning is not None and meaning.make_batch() > 0
         except RectoError as why:

@@ -1,7 +1,7 @@
 """Finder: answers a query from a keyword index and from vectors, and adds the two scores."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
-from recto.search.ranking import RADIUS, SPEAKER_FACTOR, SPEAKER_SIMILARITY, Posting, SecondLook, fuse, max_score, rank
+from recto.search.ranking import SPEAKER_FACTOR, SPEAKER_SIMILARITY, Posting, SecondLook, fuse, max_score, rank
 from recto.search.vector_index import Nearest, VectorIndex
 
 if TYPE_CHECKING:
@@ -166,24 +166,11 @@ def _with_reasons(parsed: ParsedQuery, hits: Sequence[Hit]) -> Iterator[Hit]:
 
 
 def _word_reasons(postings: Sequence[Posting], wanted: Collection[int]) -> dict[int, str]:
-    held = _held_words(postings, wanted)
-    reasons = {each: "holds " + ", ".join(islice(names, 4)) for each, names in held.items()}
-    around = {each: range(each - RADIUS, each + RADIUS + 1) for each in wanted if each not in held}
-    beside = _held_words(postings, set(chain.from_iterable(around.values())))
-    for each, near in around.items():
-        names = {name for number in near for name in beside.get(number, ())}
-        if names:
-            nearest = [name for name in dict.fromkeys(map(_word, postings)) if name in names][:3]
-            reasons[each] = "stands beside what holds " + ", ".join(nearest)
-    return reasons
-
-
-def _held_words(postings: Sequence[Posting], numbers: Collection[int]) -> dict[int, dict[str, None]]:
     held: dict[int, dict[str, None]] = {}
     for posting in postings:
-        for each in set(numbers).intersection(posting.numbers):
+        for each in set(wanted).intersection(posting.numbers):
             held.setdefault(each, {})[_word(posting)] = None
-    return held
+    return {each: "holds " + ", ".join(islice(names, 4)) for each, names in held.items()}
 
 
 def _word(posting: Posting) -> str:

@@ -41,9 +41,6 @@ CREATE TABLE embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, done IN
 CREATE TABLE vectors (
     embedder INTEGER NOT NULL, sha BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, sha)) WITHOUT ROWID;
 """
-# Every addition leaves a segment, and a search opens all of them for each of its words. FTS5 merges some immediately;
-# more than this are merged in the background, this many pages at a time.
-MAX_SEGMENTS, MERGED_PAGES = 6, 200
 
 
 class _Use(NamedTuple):
@@ -123,16 +120,15 @@ class IndexFile(DisposableFile):
                 else:
                     close_quietly(use.db)
 
-    def write(self, work: Callable[[sqlite3.Connection], T], *, changes: bool = True) -> T:
-        """Run work in one transaction. `changes` makes all readers notice it."""
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run work in one transaction, which all readers notice."""
 
         def transaction() -> T:
             with self.interpreting(), self.in_use() as db:
                 db.execute("BEGIN IMMEDIATE")
                 try:
                     result = work(db)
-                    if changes:
-                        db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
+                    db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
                     db.execute("COMMIT")
                 except BaseException:
                     with suppress(sqlite3.Error):
@@ -145,12 +141,6 @@ class IndexFile(DisposableFile):
     def optimize(self) -> None:
         """Merge all full-text segments; words are then found in two thirds of the time."""
         self.write(lambda db: db.execute("INSERT INTO words (words) VALUES ('optimize')").close())
-
-    def merge_segments(self) -> bool:
-        """Merge some segments of the full-text index; return True if more remain. The content does not change."""
-        if self.read("SELECT count(DISTINCT segid) FROM words_idx")[0][0] <= MAX_SEGMENTS:
-            return False
-        return self.write(_merge, changes=False)
 
     @property
     def change_id(self) -> str:
@@ -198,11 +188,3 @@ def _create_tables(db: sqlite3.Connection) -> None:
     # `removed` tells processes that hold passages in memory to drop them
     marks = [("version", VERSION), ("removed", new_id()), ("changes", new_id())]
     db.executemany("INSERT INTO marks VALUES (?, ?)", marks)
-
-
-def _merge(db: sqlite3.Connection) -> bool:
-    before = db.total_changes
-    db.execute("INSERT INTO words (words, rank) VALUES ('usermerge', 2)")
-    configured = db.total_changes
-    db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (MERGED_PAGES,))
-    return db.total_changes - configured > configured - before

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 BATCH = 32
 # A search everywhere skips vectors beyond this: they would take more than 150 megabytes of memory.
 MAX_PASSAGES_EVERYWHERE = 100_000
-# With fewer than one vector per this many passages, none are read.
-MIN_SHARE = 4
 # Vectors are stored as float16.
 BYTES_PER_NUMBER = 2
 # Every build of SQLite accepts this many parameters.
@@ -66,10 +64,6 @@ class VectorStore:
     @property
     def count(self) -> int:
         return int(self._file.read(f"SELECT count(*) {_OWN}", (self._key,))[0][0])
-
-    def has_at_least(self, count: int) -> bool:
-        """The same as comparing `count`, without counting all."""
-        return count <= 0 or bool(self._file.read(f"SELECT 1 {_OWN} LIMIT 1 OFFSET ?", (self._key, count - 1)))
 
     @property
     def waiting(self) -> int:
@@ -206,8 +200,6 @@ class VectorIndex:
         if not known:
             return Nearest()
         progress = self.progress
-        if self._has_few(partition):
-            return Nearest(warning=progress)
         vectors = self._index.file.run(lambda: self._read_partition(partition))
         if vectors.matrix is None:
             return Nearest(warning=progress)
@@ -220,13 +212,6 @@ class VectorIndex:
         stretch = MULTILINGUAL_STRETCH if self._embedder.name == MULTILINGUAL else 1.0
         near = vectors.matrix.nearest((question * (known * stretch)).astype("float32"))
         return Nearest(near, missing=vectors.missing, progress=progress)
-
-    def _has_few(self, partition: int | None) -> bool:
-        """True if most passages certainly lack vectors, so that none need be read."""
-        if partition in self._partitions:
-            return False
-        count = self._index.extent(partition).passages
-        return 2 * self.waiting > count and not self._store.has_at_least(count // MIN_SHARE)
 
     def _read_partition(self, partition: int | None) -> PartitionVectors:
         """The vectors in memory, extended by those added since the last call."""

@@ -11,7 +11,6 @@ from recto.vault.links import Link, find_links, split_link
 _MIN_SIMILARITY = 0.5
 NOTE_ENDINGS = (".md", ".markdown")
 SEPARATOR = re.compile(r"\\?[#^|]")
-_MAX_CACHED = 50_000
 
 
 def fold_name(text: str) -> str:
@@ -33,7 +32,6 @@ class LinkResolver:
         self._by_name: dict[str, list[str]] = {}
         self._by_alias: dict[str, list[str]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
-        self._cache: dict[tuple[str, str | None], str] = {}
         for path in paths:
             self.add(path)
 
@@ -52,7 +50,6 @@ class LinkResolver:
             self._aliases[path] = tuple(aliases)
         for alias in aliases:
             self._by_alias.setdefault(fold_name(alias), []).append(path)
-        self._cache.clear()
 
     def remove(self, path: str) -> None:
         folded_path = self._folded_paths.pop(path, None)
@@ -61,7 +58,6 @@ class LinkResolver:
         _discard(self._by_name, folded_path.rpartition("/")[2], path)
         for alias in self._aliases.pop(path, ()):
             _discard(self._by_alias, fold_name(alias), path)
-        self._cache.clear()
 
     def with_rename(self, old: str, new: str) -> "LinkResolver":
         """A resolver as after a rename; the aliases move with the file."""
@@ -122,12 +118,7 @@ class LinkResolver:
             paths = [path for path in paths if f"/{folded_paths[path]}".endswith(end)]
         if len(paths) < 2:
             return paths[0] if paths else None
-        key = (target, source.rpartition("/")[0] if source else None)
-        if key not in self._cache:
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
-            self._cache[key] = _best(paths, target, source)
-        return self._cache[key]
+        return _best(paths, target, source)
 
     def _at_path(self, folded_path: str | None, target: str) -> str | None:
         for wanted in dict.fromkeys((_strip_note_ending(folded_path), folded_path)) if folded_path else ():
