@@ -102,17 +102,6 @@ def test_an_index_that_fails_again_is_not_rebuilt_again(index: KeywordIndex) -> 
     assert index.file.read("SELECT count(*) FROM shelves") == [(0,)]
 
 
-def test_what_another_process_has_open_goes_on_with_the_rebuilt_index(index: KeywordIndex, tmp_path: Path) -> None:
-    other = KeywordIndex(tmp_path / "search.db")
-    assert len(all_passages(other)) == 50
-    change(index, "DROP TABLE passages")
-    assert all_passages(index) == []
-    index.add({"talk": [IndexItem(1, "Fresh.")]})
-    assert len(all_passages(other)) == 1
-    assert other.file.rebuild_reason == ""
-    other.close()
-
-
 def test_a_lock_and_a_full_disk_are_no_damage(
     index: KeywordIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,5 @@
 """KeywordIndex: items are found by every thread and process, and the file can be lost."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -92,64 +90,3 @@ def test_a_kind_within_days_months_and_years_is_found_exactly(tmp_path: Path) ->
         only = Filter("tool", since, before)
         hits = finder.find(Query("mast", filter=only, spreads=False)).hits
         assert {hit.passage.item for hit in hits} == {each.item for each in everything if only.matches(each)}
-
-
-def test_closing_a_file_under_readers_and_writers_raises_errors_at_most(tmp_path: Path) -> None:
-    """In a process of its own: a connection that is closed under a thread takes the whole process with it."""
-    script = """
-import sys, threading, time
-from pathlib import Path
-from recto.errors import RectoError
-from recto.search.index_file import IndexFile
-
-slow = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) SELECT sum(x) FROM n"
-for round in range(15):
-    file = IndexFile(Path(sys.argv[1]) / "index.db")
-    ends = time.monotonic() + 0.1
-
-    def work(writes: bool) -> None:
-        while time.monotonic() < ends:
-            try:
-                if writes:
-                    file.write(lambda db: db.execute(slow).fetchall())
-                else:
-                    file.read(slow)
-            except RectoError:
-                pass
-
-    threads = [threading.Thread(target=work, args=(number == 0,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    while time.monotonic() < ends:
-        file.close()
-    for thread in threads:
-        thread.join()
-    file.close()
-print("done")
-"""
-    ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=120)
-    assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr
-
-
-def many_partitions(text: str) -> dict[str, list[IndexItem]]:
-    return {f"talk {n}": [IndexItem(n, text, 1), IndexItem(n, text, 2, channel=n % 2)] for n in range(1200)}
-
-
-def test_what_all_partitions_hold_is_summed_as_they_grow(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    assert index.extent(None).passages == 0
-    index.add(many_partitions("The mast is tall."))
-    index.add({"talk 700": [IndexItem(5000, "Lupins make me sneeze.", 3)], "other": [IndexItem(5001, "A keel", 1)]})
-    assert index.extent(None).passages == index.count_from(0, None) == 2402
-    index.clear([], {}, "message:")
-    assert index.extent(None).passages == index.count_from(0, None) == 0
-
-
-def test_one_addition_to_several_partitions_leaves_one_segment_in_whatever_order_they_come(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    for round in range(2):
-        names = [f"talk {n}" for n in range(20)]
-        items = {name: [IndexItem(n, f"word{n}", round)] for n, name in enumerate(names)}
-        index.add(dict(reversed(items.items())) if round else items)
-    assert index.file.read("SELECT count(DISTINCT segid) FROM words_idx")[0][0] == 2
-    assert found(Finder(index), "word7", "talk 7") == [7, 7]

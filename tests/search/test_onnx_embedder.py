@@ -128,21 +128,6 @@ def test_related_texts_are_nearer_than_unrelated_ones(minilm: MiniLM, text: str,
     assert asked @ related > asked @ unrelated + 0.1
 
 
-def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
-    found = dict[int, Array]()
-
-    def ask(number: int) -> None:
-        found[number] = minilm.embed(SENTENCES)
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 4
-    assert all((vectors == found[0]).all() for vectors in found.values())
-
-
 def test_a_closed_model_loads_again(minilm: MiniLM) -> None:
     before = minilm.embed(["again"])
     minilm.close()
@@ -194,15 +179,6 @@ def test_missing_weights_are_named_with_the_command_to_fetch_them(kept: Path, le
         MiniLM().embed(["one"])
 
 
-def test_weights_that_come_later_are_used(kept: Path) -> None:
-    minilm, elsewhere = MiniLM(), kept.with_name("elsewhere")
-    kept.rename(elsewhere)
-    with pytest.raises(NoVectors):
-        minilm.embed(["one"])
-    elsewhere.rename(kept)
-    assert minilm.embed(["one"]).any()
-
-
 def test_half_of_the_weights_are_damaged_weights(kept: Path) -> None:
     (kept / "model.safetensors").unlink()
     (kept / "model.safetensors").write_bytes(b"short")
@@ -250,20 +226,8 @@ def test_texts_become_the_tokens_the_model_was_trained_with(pieces: WordPiece, t
     assert pieces.ids(text, MAX_TOKENS) == [101, *TOKENS[text], 102]
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "\u200b", "\x00\x07", "\ud800", "\ufffd\u0301"])
-def test_a_text_without_words_has_no_tokens(pieces: WordPiece, text: str) -> None:
-    assert pieces.ids(text, MAX_TOKENS) == []
-
-
 def test_control_tokens_in_a_text_are_text(pieces: WordPiece) -> None:
     assert not {101, 102, 103} & set(pieces.ids("[CLS] [SEP] [MASK]", MAX_TOKENS)[1:-1])
-
-
-@given(text=st.text(), limit=st.integers(3, 300))
-def test_ids_are_never_more_than_the_limit(pieces: WordPiece, text: str, limit: int) -> None:
-    ids = pieces.ids(text, limit)
-    assert not ids or (ids[0], ids[-1]) == (101, 102)
-    assert len(ids) <= limit
 
 
 ENDS = """
@@ -374,26 +338,12 @@ def both(minilm: MiniLM, encoder: MultilingualEncoder) -> tuple[MiniLM | Multili
     return minilm, encoder
 
 
-def test_a_vector_does_not_depend_on_the_batch(minilm: MiniLM, encoder: MultilingualEncoder) -> None:
-    for each in both(minilm, encoder):
-        together = each.embed(SENTENCES)
-        assert (each.embed(SENTENCES[::-1])[::-1] == together).all()
-        assert all((each.embed([text])[0] == vector).all() for text, vector in zip(SENTENCES, together, strict=True))
-
-
 @pytest.mark.parametrize("text", ["", " \n\t", "\u200b", "\ud800"])
 def test_a_text_without_words_gets_zeros(minilm: MiniLM, encoder: MultilingualEncoder, text: str) -> None:
     for each in both(minilm, encoder):
         assert not each.embed([text]).any()
         assert each.embed([]).shape == (0, each.width)
     assert not encoder.embed(["—…!?"]).any()
-
-
-def test_only_the_beginning_of_a_megabyte_counts(minilm: MiniLM, encoder: MultilingualEncoder) -> None:
-    long = "All the harbours were frozen that winter. " * 25_000
-    for each in both(minilm, encoder):
-        whole, beginning = each.embed([long, long[:5_000]])
-        assert (whole == beginning).all()
 
 
 @settings(max_examples=examples(60))

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.conftest import Script
 
-from recto.search.partition import WordScores, score_roughly, score_words
-from recto.search.ranking import K1, NEIGHBOUR_WEIGHTS, RADIUS, B, Posting, idf, max_score, rank
+from recto.search.partition import WordScores, score_words
+from recto.search.ranking import K1, NEIGHBOUR_WEIGHTS, RADIUS, B, Posting, idf
 
 # -- scores
 
@@ -65,30 +64,6 @@ def test_a_passage_scores_for_its_words_and_those_beside_it(
     without = score_words(postings, 300, numbers, lengths, mean, np.array([5, 7]))
     others = [replace(each, numbers=[number for number in each.numbers if number not in (5, 7)]) for each in postings]
     assert listed(without) == pytest.approx(scored(others, known, mean))
-
-
-@given(some_postings)
-def test_rough_scores_are_those_of_passages_of_the_mean_length(postings: list[Posting]) -> None:
-    roughly = listed(score_roughly(postings, 300))
-    assert roughly == pytest.approx(scored(postings, dict.fromkeys(roughly, 1.0), 1.0))
-    occurrences = {number for posting in postings for number in posting.numbers}
-    assert occurrences <= roughly.keys()
-
-
-@given(some_postings)
-def test_no_passage_of_usual_length_exceeds_the_maximum_score(postings: list[Posting]) -> None:
-    scores = listed(score_roughly(postings, 300)).values()
-    assert all(score <= max_score(postings, 300) + 1e-9 for score in scores)
-
-
-@given(st.dictionaries(st.integers(0, 300), st.integers(0, 9).map(float)), st.integers(1, 40))
-def test_the_best_come_first_some_at_a_time(values: dict[int, float], count: int) -> None:
-    ordered = dict(sorted(values.items()))
-    scores = WordScores(np.array(list(ordered), np.int64), np.array(list(ordered.values()), np.float64))
-    parts = list(scores.best_first(count))
-    assert list(chain.from_iterable(parts)) == rank(values)
-    assert all(len(part) >= count for part in parts[:-1])
-    assert {number: score for part in parts for number, score in part.items()} == values
 
 
 SEARCH = """

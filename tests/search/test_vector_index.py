@@ -1,7 +1,5 @@
 """VectorIndex: vectors that exist, that do not exist yet, and that have changed."""
 
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,11 +9,11 @@ import numpy as np
 import pytest
 
 from recto.errors import NoVectors
-from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL, LocalEmbedder, open_embedder
+from recto.search.embedder import LOCAL, MULTILINGUAL, LocalEmbedder, open_embedder
 from recto.search.finder import Finder, Query, SearchResult
 from recto.search.hybrid_index import HybridIndex
 from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
-from recto.search.vector_index import BATCH, Nearest, VectorIndex, VectorStore
+from recto.search.vector_index import BATCH, Nearest, VectorIndex
 
 TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")
 
@@ -56,12 +54,6 @@ def opened(path: Path, embedder: Letters, texts: Sequence[str] = TEXTS) -> tuple
     return index, VectorIndex(index, embedder, read)
 
 
-def test_before_any_vector_is_made_the_result_is_empty(tmp_path: Path) -> None:
-    index, meaning = opened(tmp_path / "search.db", Letters())
-    assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest()
-    assert meaning.nearest("a tall mast", None)() == Nearest()
-
-
 def test_similar_texts_are_nearest(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters())
     make_all(meaning)
@@ -86,30 +78,6 @@ def test_a_text_is_embedded_once(tmp_path: Path) -> None:
     _, meaning = opened(tmp_path / "search.db", embedder, ["the same words"] * (BATCH + 5))
     make_all(meaning)
     assert embedder.asked == ["the same words"]
-
-
-class Embedded(Letters):
-    """Goes by the name of the embedder that runs in this process."""
-
-    name = MINILM
-
-
-@pytest.mark.parametrize("threads", [2, 3, 8])
-def test_vectors_are_the_same_on_however_many_processors_they_are_made(tmp_path: Path, threads: int) -> None:
-    texts = [f"{'abcdefghij'[n % 10] * (n + 1)} kayak" for n in range(BATCH + 5)]
-    found = []
-    for name, many in (("one", 1), ("many", threads)):
-        index, meaning = opened(tmp_path / f"{name}.db", Embedded(), texts)
-        make_all(meaning, many)
-        found.append(meaning.nearest("a kayak", index.partition("a"))().similarity)
-    assert found[0] == found[1]
-    assert len(found[0]) == len(texts)
-
-
-def test_a_failure_on_one_of_several_processors_is_reported(tmp_path: Path) -> None:
-    _, meaning = opened(tmp_path / "search.db", Embedded(error=NoVectors("It is out of order.")))
-    assert meaning.make_batch(2) == 0
-    assert "out of order" in meaning.problem
 
 
 def test_vectors_of_another_length_are_made_again_with_a_warning(tmp_path: Path) -> None:
@@ -144,23 +112,6 @@ def test_an_unexpected_error_is_logged_with_its_traceback(tmp_path: Path, caplog
     assert record.exc_info
 
 
-@pytest.mark.parametrize("room", ["search", "vault"])
-def test_logged_errors_are_not_printed(room: str) -> None:
-    code = f"import logging, recto.{room}; logging.getLogger('recto.{room}.index').error('a traceback')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stderr == b""
-
-
-def test_forgotten_vectors_are_waiting_again(tmp_path: Path) -> None:
-    index, meaning = opened(tmp_path / "search.db", Letters())
-    make_all(meaning)
-    kept = VectorStore(index.file, "letters")
-    assert kept.count == 3
-    kept.forget()
-    assert kept.count == 0
-    assert meaning.waiting == 3
-
-
 def test_words_alone_decide_while_a_matching_passage_has_no_vector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,18 +130,6 @@ def test_words_alone_decide_while_a_matching_passage_has_no_vector(
     assert shares[-1] == (0, False, "")
     assert shares[-3][2] == "search uses words only until vectors are ready: 30 of 40"
     assert shares[-2] == (5, True, ""), "a few that are made in a moment are not worth a line"
-
-
-def test_passages_without_vectors_elsewhere_do_not_turn_similarity_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recto.search.vector_index.BATCH", 1)
-    index, vectors = opened(tmp_path / "search.db", Letters(), [*TEXTS, "Zebras graze."])
-    for _ in TEXTS:
-        assert vectors.make_batch()
-    finder = Finder(index, vectors)
-    assert finder.find(Query("mast", "a", spreads=False)).hits[0].similarity
-    assert finder.find(Query("zebras", "a", spreads=False)).hits[0].similarity is None
 
 
 class Choosy(Letters):

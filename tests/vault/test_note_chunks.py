@@ -10,13 +10,11 @@ from recto.search.dates import Day
 from recto.search.passages import split_passages
 from recto.vault.document import Document
 from recto.vault.note_chunks import (
-    NotePart,
     line_number,
     note_chunks,
     note_date,
     note_day,
     parts_text,
-    question_words,
     relevant_parts,
 )
 
@@ -63,11 +61,6 @@ def test_the_first_chunk_has_names_tags_and_properties() -> None:
         assert said in first.header
 
 
-@pytest.mark.untraced
-def test_a_note_of_very_many_headings_is_split_by_length() -> None:
-    assert len(note_chunks(Document("a.md", "# a\n" * 25_000))) < 250
-
-
 def test_a_date_comes_from_the_properties_or_from_the_name() -> None:
     assert note_date(Document("daily/2026-06-13.md", "")) == "2026-06-13"
     assert note_date(Document("x.md", "---\ndate: 2026-01-02\n---\n")) == "2026-01-02"
@@ -96,22 +89,6 @@ def test_each_chunk_is_one_passage_of_the_index_and_knows_its_line(text: str, ti
         assert 1 <= line_number(document, piece.start) <= text.count("\n") + 1
 
 
-@pytest.mark.parametrize(
-    ("question", "text", "word"),
-    [
-        ("which planks are replaced", "One plank must be REPLACED.", "planks"),
-        ("running costs", "It runs; the cost is low.", "costs"),
-        ("who went there", "They go home.", "went"),
-        ("Größe", "die grösse", "grosse"),
-        ("東京タワー", "昨日東京へ行った", "東京"),
-        ("🙂", "fine 🙂", "🙂"),
-        ("part FM-1147", "impeller FM 1147", "1147"),
-    ],
-)
-def test_words_are_found_in_every_form(question: str, text: str, word: str) -> None:
-    assert word in question_words(question).found_in(text)
-
-
 SECTIONS = [f"## Topic {n}\n\n" + f"Something else is told here, number {n}. " * 8 for n in range(12)]
 SECTIONS[7] = "## Rigging\n\n### Blocks\n\nThere are 24 blocks of ash. Number 17 squeaks.\n\n### Ropes\n\nBuff rope.\n"
 BOAT = Document("boat.md", "# The boat\n\nShe is old.\n\n" + "\n".join(SECTIONS))
@@ -134,11 +111,6 @@ def test_an_empty_note_or_no_room_gives_nothing() -> None:
     assert relevant_parts(Document("a.md", "---\na: b\n---\n"), "x", room=100, count=count) == []
     assert relevant_parts(BOAT, "block", room=0, count=count) == []
     assert relevant_parts(BOAT, "block", room=-5, count=count) == []
-
-
-def test_a_note_that_fits_is_used_whole() -> None:
-    note = Document("a.md", "# A\n\none\n\n## B\n\ntwo\n")
-    assert relevant_parts(note, "zebra", room=100, count=count) == [NotePart(0, len(note.text) - 1, "A")]
 
 
 some_lines = st.sampled_from(
