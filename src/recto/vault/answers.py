@@ -160,6 +160,8 @@ def is_near(share: float, similarity: float | None, *, lacks_verb: bool = False)
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
 """The weight of a word in the statement itself, in its headings or column names, and in neighbouring statements."""
 FITS_KIND, POINTER, MARKED = 0.2, 0.3, 0.4
+# A list as a whole ranks above its items.
+LISTED = 0.04
 ALMOST_BEST = 0.6
 _YES, _NO = frozenset(["y", "x", "✓", "✔", "✅", "☑"]), frozenset(["n", "-", "–", "—", "✗", "✘", "❌", "☐"])
 _FIGURES = {
@@ -232,7 +234,7 @@ def _share(own: frozenset[str], above: frozenset[str], beside: frozenset[str], w
 
 
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
-    fit = 0.0
+    fit = LISTED if statement.kind == "list" and not question.kinds else 0.0
     if _is_in("see", statement.text):  # it points to an answer but is none
         fit -= POINTER
     if statement.kind == "row" and not _is_in("negations", question.text):
