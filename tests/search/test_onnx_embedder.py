@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,16 @@ def as_in_a_new_process() -> MiniLM:
 def test_a_process_loads_the_model_once(minilm: MiniLM) -> None:
     minilm.embed(["one"])
     assert MiniLM()._open_model() is minilm._open_model()
+
+
+def test_models_that_are_not_used_are_let_go_and_loaded_again(minilm: MiniLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recto.search.onnx_embedder.IDLE_S", 0.2)
+    _loaded.clear()
+    before, until = minilm.embed(["one"]), time.monotonic() + 60
+    while _loaded and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not _loaded
+    assert (minilm.embed(["one"]) == before).all()
 
 
 def test_a_turn_does_not_stand_back_from_what_it_waits_for_itself(

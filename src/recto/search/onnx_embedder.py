@@ -4,13 +4,16 @@ texts in one language for questions in another.
 OnnxEmbedder is their base: it opens a model once per process, gives way to turns, and exits cleanly with the process.
 """
 
+import ctypes
 import logging
 import re
 import sys
 import threading
+import time
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EXIT_GUARD = ExitGuard()
+# Models unused for this long are unloaded. Loading one again takes half a second.
+IDLE_S = 300.0
 
 
 class OnnxModel(Protocol):
@@ -44,6 +49,29 @@ class OnnxModel(Protocol):
 _loaded: dict[Path, OnnxModel] = {}
 """Loaded models by their weights, shared by all desks of the process."""
 _loading = threading.Lock()
+_used = 0.0
+"""When a model was used last."""
+
+
+def _release_later(seconds: float) -> None:
+    timer = threading.Timer(seconds, _release_idle)
+    timer.daemon = True
+    timer.start()
+
+
+def _release_idle() -> None:
+    """Unloads all models if none was used for a while; else waits on."""
+    with EXIT_GUARD.passed() as is_open:
+        if not is_open:
+            return
+        with _loading:
+            left = _used + IDLE_S - time.monotonic()
+            if left > 0:
+                _release_later(left)
+                return
+            _loaded.clear()
+        with suppress(OSError, AttributeError):  # otherwise glibc keeps freed memory
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class OnnxEmbedder(ABC):
@@ -99,7 +127,11 @@ class OnnxEmbedder(ABC):
             weights = named(self.name)
             self._folder = weights.path(weights.files[0]).parent
         with _loading:
+            global _used
+            _used = time.monotonic()
             if self._folder not in _loaded:
+                if not _loaded:
+                    _release_later(IDLE_S)
                 _loaded[self._folder] = self._load_from(self._folder)
             return _loaded[self._folder]
 
