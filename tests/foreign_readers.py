@@ -81,7 +81,7 @@ from recto.vault.link_resolver import LinkResolver
 from recto.vault.links import find_all_links, find_links
 from recto.vault.note_chunks import note_chunks, note_date, note_day, order_in_time, parts_text, relevant_parts
 from recto.vault.note_statements import note_statements
-from recto.vault.question import asks_for_overview, leans_on_earlier, parse_question
+from recto.vault.question import asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
 from recto.vault.rename import RenamePlan, rewrite_links
 from recto.web.markdown import StreamedMarkdown, coloured, rendered, rendered_note
 from recto.window.count import estimate_text
@@ -227,6 +227,7 @@ READERS: dict[str, Read] = {
     "links": lambda text: (find_links(text), find_all_links(text)),
     "renamed links": _renamed,
     "terms of a note": lambda text: found_terms(_QUESTION, text),
+    "arithmetic": is_arithmetic,
     ".gitignore": lambda text: [_parse_pattern(line) for line in text.split("\n")],
     # -- messages
     "message": lambda text: (clean(text), priority_of(_said(text)), speaker(text), print_of("user", (Text(text),))),

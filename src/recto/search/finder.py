@@ -77,8 +77,7 @@ class Finder:
 
         partition = Partition(self.index)
         scores = partition.score(query, parsed)
-        top = max(scores.values(), default=0.0) or 1.0
-        by_words = {each: scores[each] / top for each in rank(scores)}
+        by_words = partition.with_priors(scores)
         if raised := parsed.by_speaker(self.index, by_words):
             by_words |= {each: by_words[each] * SPEAKER_FACTOR for each in raised}
             by_words = {each: by_words[each] for each in rank(by_words)}

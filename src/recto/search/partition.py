@@ -3,7 +3,7 @@
 Imports numpy, so it is imported only to score passages.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 import numpy as np
@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 from recto.search.keyword_index import KeywordIndex, Passage
 from recto.search.query import ParsedQuery, Query
 from recto.search.ranking import (
+    ENOUGH_WORDS,
     K1,
+    LENGTH_PRIOR,
     NEIGHBOUR_WEIGHTS,
     RADIUS,
+    STATEMENT_PRIOR,
     B,
     Posting,
     idf,
+    rank,
 )
 
 Integers = NDArray[np.int64]
@@ -159,6 +163,15 @@ class Partition:
             near = [(words[at], NEIGHBOUR_WEIGHTS[abs(at - number)]) for at in _reach(number) if at in words]
             lengths.append(sum(count * weight for count, weight in near) / sum(weight for _, weight in near))
         return np.array(lengths)
+
+    def with_priors(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """Add what does not depend on the query and scale the best to 1; best first."""
+        top, found = max(scores.values(), default=0.0) or 1.0, dict[int, float]()
+        for each in sorted(scores):
+            passage = self.passages[each]
+            prior = 0.0 if passage.is_question else STATEMENT_PRIOR
+            found[each] = scores[each] / top + prior + LENGTH_PRIOR * min(1.0, passage.words / ENOUGH_WORDS)
+        return {each: found[each] for each in rank(found)}
 
 
 def _reach(number: int) -> range:

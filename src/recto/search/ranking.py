@@ -25,6 +25,8 @@ DATE_WEIGHT = 1.5
 """The weight of a matching date, relative to an equally rare word."""
 FORM_WEIGHT = 0.5
 """The weight of another form of a word, that is, one with the same first letters."""
+STATEMENT_PRIOR, LENGTH_PRIOR, ENOUGH_WORDS = 0.1, 0.1, 16
+"""The bonus for a passage that is not a question, and for one with enough words to say something."""
 SPEAKER_FACTOR, SPEAKER_SIMILARITY = 2.0, 0.15
 """The bonus for a passage whose speaker is named in the query: a factor for words, an addition to similarity."""
 SIMILARITY_WEIGHT = 1.5

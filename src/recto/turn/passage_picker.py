@@ -37,6 +37,7 @@ from recto.vault.note_statements import NoteStatement, note_statements
 from recto.vault.question import (
     VaultQuestion,
     asks_for_overview,
+    is_arithmetic,
     language_of,
     leans_on_earlier,
     parse_question,
@@ -287,8 +288,8 @@ class PassagePicker(Picker):
 
 
 def may_be_answered(text: str) -> bool:
-    """False for a greeting, thanks, or a long text."""
-    if len(text) > LONGEST:
+    """False for a greeting, thanks, a calculation, or a long text."""
+    if len(text) > LONGEST or is_arithmetic(text):
         return False
     return any(map(_asks_something, split_sentences(text[:LONGEST])))
 

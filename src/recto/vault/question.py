@@ -30,6 +30,8 @@ _FUNCTION_WORDS = ("questions", "first_person", "second_person", "pointing", "ar
 _ASKING = (*_FUNCTION_WORDS, "please", "telling", "joining", "future")
 # Classes whose words identify a language.
 _TELLING_A_LANGUAGE = (*_FUNCTION_WORDS, "negations", "conditions")
+# "17*23", "12% of 80", "40 times 64".
+_ARITHMETIC = LazyPattern(r"\d ?(?:[*×x^÷=+%]|(?<= )[-/](?= )|(?<= )([^\W\d]+) (?=\d))")
 _NOTES = frozenset(("note", "notes", "vault", "notiz", "notizen", "notas"))
 # The end of one question among several.
 _PARTS = LazyPattern(r"[,;] (?=\w{1,3} (\w+))|\? ")
@@ -173,6 +175,13 @@ def _request(text: str) -> Sequence[str]:
 
 def _begins_asking(text: str) -> bool:
     return not _class("questions", "telling").isdisjoint(words(text[:_SAMPLE])[:_FIRST_WORDS])
+
+
+def is_arithmetic(text: str) -> bool:
+    found = _ARITHMETIC.search(text)
+    if found is None or found[1] in STOP_WORDS:
+        return False
+    return all(map(str.isdigit, parse_question(f"{text[: found.start()]} {text[found.end() :]}").terms))
 
 
 def asks_for_overview(text: str) -> bool:
