@@ -26,7 +26,7 @@ def show_vectors(counts: tuple[int, ...]) -> None:
 
 
 def _ours(count: int) -> tuple[str, str, str]:
-    before, matrix = _resident(), VectorMatrix(LENGTH, count)
+    before, matrix = _resident(), VectorMatrix(LENGTH)
     for start in range(0, count, AT_ONCE):
         rows = _rows(start, count)
         matrix.put(range(start, start + len(rows)), [row.tobytes() for row in rows.astype(np.float16)])

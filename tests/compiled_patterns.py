@@ -21,7 +21,7 @@ from recto.api.suggestions import letters_in_order
 from recto.base.text import LazyPattern
 from recto.memory.statements import _requests
 from recto.sentences.words import phrases, tables, word_class
-from recto.vault.gitignore import _combine, _parse_pattern
+from recto.vault.gitignore import _parse_pattern
 from recto.vault.question import _unspaced_asking
 from recto.window.request import _openings
 
@@ -60,7 +60,7 @@ _CONTROL = ("<|im_start|>", "[INST]", "<<")
 
 def _ignore_patterns() -> list[AnyPattern]:
     found = [parsed for line in ("*a*a*b", "a/**/b/**/c", "[ab]*.tmp", "/x*/") if (parsed := _parse_pattern(line))]
-    return [*(each.regex for each in found), _combine(found, matches_name=True), _combine(found, matches_name=False)]
+    return [each.regex for each in found]
 
 
 MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
@@ -80,7 +80,6 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
     "recto.api.suggestions._ways": ("search", lambda: [re.compile(r"[ /]a a")]),
     "recto.api.suggestions.letters_in_order": ("finditer", lambda: [letters_in_order("aab")]),
     "recto.summary.evidence.states": ("search", lambda: [re.compile(r"(?<!\w)a(?!\w)")]),
-    "recto.vault.gitignore._combine": ("fullmatch", _ignore_patterns),
     "recto.vault.gitignore._parse_pattern": ("fullmatch", _ignore_patterns),
     "recto.window.request._openings": ("finditer", lambda: [each for each in [_openings(_CONTROL)] if each]),
 }

@@ -36,10 +36,10 @@ from recto.memory.statements import (
 from recto.providers.embedded import ReplyEnd
 from recto.providers.http import EventReader
 from recto.recall.indexed_message import speaker
-from recto.search.dates import find_dates
+from recto.search.dates import date_labels, named_days, take_days
 from recto.search.keyword_index import IndexItem, cut_item
 from recto.search.passages import asks_only, key_sentences, shorten_message, split_sentences
-from recto.search.terms import normalize_text, query_terms, topic_words, words
+from recto.search.terms import query_terms, topic_words, words
 from recto.sentences.features import read_conversation
 from recto.sentences.priority import priority_of
 from recto.sentences.segments import readable, segments
@@ -79,8 +79,7 @@ from recto.vault.gitignore import _parse_pattern
 from recto.vault.imports import find_imports
 from recto.vault.link_resolver import LinkResolver
 from recto.vault.links import find_all_links, find_links
-from recto.vault.note_chunks import note_chunks, note_date, parts_text, relevant_parts
-from recto.vault.note_dates import named_days, note_day, order_in_time, take_days
+from recto.vault.note_chunks import note_chunks, note_date, note_day, order_in_time, parts_text, relevant_parts
 from recto.vault.note_statements import note_statements
 from recto.vault.question import asks_for_overview, is_arithmetic, leans_on_earlier, parse_question
 from recto.vault.rename import RenamePlan, rewrite_links
@@ -228,16 +227,16 @@ READERS: dict[str, Read] = {
     "links": lambda text: (find_links(text), find_all_links(text)),
     "renamed links": _renamed,
     "terms of a note": lambda text: found_terms(_QUESTION, text),
+    "arithmetic": is_arithmetic,
     ".gitignore": lambda text: [_parse_pattern(line) for line in text.split("\n")],
     # -- messages
     "message": lambda text: (clean(text), priority_of(_said(text)), speaker(text), print_of("user", (Text(text),))),
     "question about notes": lambda text: (parse_question(text), asks_for_overview(text), leans_on_earlier(text)),
-    "arithmetic": is_arithmetic,
     "mentions": lambda text: (find_mentions(text), without_mentions(text), find_imports(text)),
     "days of a question": lambda text: (
         take_days(text, date(2026, 1, 31)),
         named_days(text),
-        find_dates(normalize_text(text), date(2026, 1, 31)),
+        date_labels(text, date(2026, 1, 31)),
     ),
     "terms of a question": lambda text: (query_terms(text), topic_words(text), words(text)),
     "statements to learn": lambda text: list(learnable(text)),

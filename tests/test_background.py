@@ -84,17 +84,6 @@ def test_a_worker_that_waits_for_a_turn_is_closed_at_once(monkeypatch: pytest.Mo
     assert not steps
 
 
-def test_what_can_be_stopped_is_stopped_when_a_turn_begins_and_not_before_or_after() -> None:
-    foreground, stopped = Foreground(), list[int]()
-    foreground.begin().end()
-    with foreground.stopping(lambda: stopped.append(1)):
-        assert not stopped
-        foreground.begin().end()
-        assert stopped == [1]
-    foreground.begin().end()
-    assert stopped == [1]
-
-
 def test_a_thread_knows_whether_anybody_waits_for_it() -> None:
     seen: list[bool] = []
     stepped = threading.Event()

@@ -1,133 +1,108 @@
-"""Dates that a question mentions, and labels of passages."""
+"""Days in texts, and labels of passages."""
 
-from datetime import date, timedelta
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.search.dates import (
-    DatePart,
-    DayRange,
-    date_labels,
-    find_dates,
-    kind_label,
-    passage_labels,
-    time_range_labels,
-)
-from recto.search.terms import normalize_text, words
+from recto.search.dates import LABEL_MARK, Day, date_labels, named_days, passage_labels, take_days
+from recto.search.terms import words
 
-TODAY = date(2024, 3, 13)  # a Wednesday
+JUNE, TODAY = Day(2026, 6, 14), date(2026, 6, 15)
 
 
 @pytest.mark.parametrize(
-    ("text", "days"),
+    "text",
     [
-        (
-            "on 2023-05-08",
-            [DayRange("2023-05", "2023-05"), DayRange("2023-05-08", "2023-05-08"), DayRange("2023", "2023")],
-        ),
-        ("in 2023", [DayRange("2023", "2023")]),
-        ("8 May", [DatePart(5), DatePart(5, 8)]),
-        ("May 8th, 2023", [DatePart(5), DatePart(5, 8), DayRange("2023", "2023")]),
-        ("in August", [DatePart(8)]),
-        ("im Oktober", [DatePart(10)]),
-        ("le 3 août", [DatePart(8), DatePart(8, 3)]),
-        ("yesterday", [DayRange("2024-03-12", "2024-03-12")]),
-        ("last week", [DayRange("2024-03-04", "2024-03-10")]),
-        ("last month", [DayRange("2024-02", "2024-02")]),
-        ("last year", [DayRange("2023", "2023")]),
-        ("this week", [DayRange("2024-03-11", "2024-03-13")]),
-        ("two days ago", [DayRange("2024-03-11", "2024-03-11")]),
+        "2026-06-14",
+        "on 2026/06/14",
+        "20260614",
+        "14.6.2026",
+        "14. 06. 2026",
+        "14/06/2026",
+        "06/14/2026",
+        "14 June 2026",
+        "14th of June 2026",
+        "June 14th, 2026",
+        "am 14. Juni 2026",
+        "el 14 de junio de 2026",
+        "le 14 juin 2026",
     ],
 )
-def test_dates_are_found(text: str, days: list[object]) -> None:
-    assert find_dates(normalize_text(text), TODAY) == days
+def test_a_day_is_read_in_every_usual_form(text: str) -> None:
+    assert named_days(text) == (JUNE,)
 
 
-@pytest.mark.parametrize("text", ["may I go?", "march on", "mars is red", "jan said so", "", "at 9 pm", "room 2"])
-def test_text_that_only_looks_like_a_date_is_ignored(text: str) -> None:
-    assert find_dates(normalize_text(text), TODAY) == []
+@pytest.mark.parametrize("text", ["14 June", "June 14", "am 14.6. war Regen", "14. Juni"])
+def test_a_day_may_have_no_year(text: str) -> None:
+    assert named_days(text) == (Day(None, 6, 14),)
 
 
-def test_ambiguous_months_need_a_day_or_a_preposition() -> None:
-    assert find_dates("in may", TODAY) == [DatePart(5)]
-    assert find_dates("march 3", TODAY) == [DatePart(3), DatePart(3, 3)]
+@pytest.mark.parametrize("text", ["in June 2026", "June 2026", "2026-06", "im Juni 2026", "en junio de 2026"])
+def test_a_month_is_read(text: str) -> None:
+    assert named_days(text) == (Day(2026, 6, None),)
 
 
-@given(st.text())
-def test_any_text_can_be_read(text: str) -> None:
-    found = find_dates(normalize_text(text), TODAY)
-    assert len(set(found)) == len(found)
+@pytest.mark.parametrize(
+    "text", ["We may march.", "version 3.1", "0117 496 0211", "It costs 4.20.", "2026", "21-31-2026"]
+)
+def test_other_figures_and_words_are_no_days(text: str) -> None:
+    assert named_days(text) == ()
 
 
-@given(st.integers(0, 999), st.sampled_from(["day", "week", "month", "year"]), st.dates(date(1990, 1, 1)))
-def test_a_time_ago_is_before_today(count: int, span: str, today: date) -> None:
-    (found,) = find_dates(f"{count} {span}s ago", today)
-    assert isinstance(found, DayRange)
-    assert found.first <= found.last
+def test_a_day_without_a_year_may_be_of_any_and_a_month_holds_its_days() -> None:
+    assert Day(None, 6, 14).holds(JUNE)
+    assert JUNE.holds(Day(None, 6, 14))
+    assert Day(2026, 6, None).holds(JUNE)
+    assert not JUNE.holds(Day(2026, 6, None))
+    assert not JUNE.holds(Day(2025, 6, 14))
+
+
+def test_a_question_is_left_without_its_days() -> None:
+    days, rest = take_days("What did Ned say on June 14th, 2026?", TODAY)
+    assert days == (JUNE,)
+    assert rest.split() == ["what", "did", "ned", "say", "on", "?"]
+    assert take_days("Wer ist Ned?", TODAY) == ((), "Wer ist Ned?")
+    assert take_days("What did I do yesterday?", TODAY)[0] == (JUNE,)
 
 
 # -- labels of passages
 
-
-days = st.dates(date(1900, 1, 1), date(2099, 12, 31))
-
-
-@given(days, days, days)
-def test_a_day_between_two_others_has_exactly_one_of_their_labels(first: date, second: date, day: date) -> None:
-    low, high = sorted((first, second))
-    own = set(passage_labels("user", f"{day}T10:00:00").split())
-    assert len(own & set(date_labels(DayRange(str(low), str(high))))) == (low <= day <= high)
+WEDNESDAY = date(2024, 3, 13)
 
 
-@given(days, days, days)
-def test_since_is_inclusive_and_before_is_exclusive(since: date, before: date, day: date) -> None:
-    own = set(passage_labels("user", f"{day}T10:00:00").split())
-    assert bool(own & set(time_range_labels(str(since), str(before)))) == (since <= day < before)
-    assert bool(own & set(time_range_labels(str(since), None))) == (since <= day)
-    assert bool(own & set(time_range_labels(None, str(before)))) == (day < before)
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("on 2023-05-08", ["m05", "m0508", "2023"]),
+        ("in 2023", ["2023"]),
+        ("8 May", ["m05", "m0508"]),
+        ("in August", ["m08"]),
+        ("im Oktober", ["m10"]),
+        ("yesterday?", ["m03", "m0312", "2024"]),
+        ("last month", [f"202402{day:02}" for day in range(1, 30)]),
+        ("this week", ["20240311", "20240312", "20240313"]),
+        ("last week", [f"202403{day:02}" for day in range(4, 11)]),
+        ("last year", [f"2023{month:02}" for month in range(1, 13)]),
+        ("two days ago", ["20240311"]),
+        ("may I march on? jan said mars is red", []),
+    ],
+)
+def test_a_question_has_labels_for_its_days(text: str, labels: list[str]) -> None:
+    found = [each.removeprefix(LABEL_MARK) for group in date_labels(text, WEDNESDAY) for each in group]
+    assert sorted(found) == sorted(labels)
 
 
-@given(days)
-def test_a_time_within_a_day_includes_the_whole_day(day: date) -> None:
-    noon = f"{day}T12:00:00"
-    own = set(passage_labels("", f"{day}T10:00:00").split())
-    assert own & set(time_range_labels(noon, None))
-    assert own & set(time_range_labels(None, noon))
+@given(st.dates(date(1900, 1, 1), date(2099, 12, 31)))
+def test_a_passage_has_the_labels_of_its_day(day: date) -> None:
+    own = set(passage_labels(str(day)).split())
+    assert len(own) == 5
+    assert all(own.intersection(group) for group in date_labels(f"on {day}", WEDNESDAY))
 
 
-def test_few_labels_are_enough_for_many_days() -> None:
-    assert len(time_range_labels("2021-02-03", None)) < 60
-    assert date_labels(DayRange("2023", "2023")) == ["\u00b62023"]
-    assert date_labels(DayRange("2023-05", "2023-05")) == ["\u00b6202305"]
-
-
-def test_a_month_and_a_day_of_any_year() -> None:
-    own = passage_labels("user", "2023-05-08T10:00:00").split()
-    assert date_labels(DatePart(5))[0] in own
-    assert date_labels(DatePart(5, 8))[0] in own
-    assert date_labels(DatePart(5, 9))[0] not in own
-
-
-@pytest.mark.parametrize("time", ["", "soon", "2023-13", "2023-02-31", "0000"])
-def test_unreadable_times_give_no_label(time: str) -> None:
-    assert time_range_labels(time, None) == []
-    assert date_labels(DayRange(time, time)) == []
-
-
-def test_without_a_time_there_is_only_the_kind() -> None:
-    assert passage_labels("tool", "") == kind_label("tool")
-    assert passage_labels("", "") == ""
-
-
-@given(st.text())
-def test_no_word_is_a_label(text: str) -> None:
-    assert not set(words(text)) & set(passage_labels("user", "2023-05-08").split())
-
-
-@given(days)
-def test_the_last_day_of_a_month_is_in_it(day: date) -> None:
-    last = (day.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
-    month = str(day)[:7]
-    assert set(passage_labels("", str(last)).split()) & set(date_labels(DayRange(month, month)))
+@given(st.text(), st.dates())
+def test_any_text_can_be_read(text: str, today: date) -> None:
+    date_labels(text, today)
+    assert not set(words(text)) & set(passage_labels("2023-05-08").split())
+    assert passage_labels(text) == "" or text[:4].isdigit()

@@ -76,7 +76,6 @@ def change(index: KeywordIndex, *statements: str) -> None:
         "UPDATE passages SET who = CAST(x'ff80fe' AS TEXT)",
         "UPDATE passages SET words = 'many'",
         "DROP TABLE passages",
-        "DROP TRIGGER lane_replaced",
         "UPDATE lanes SET last = n",
         "UPDATE marks SET value = 'fifty' WHERE name = 'done'",
     ],
@@ -101,30 +100,6 @@ def test_an_index_that_fails_again_is_not_rebuilt_again(index: KeywordIndex) -> 
     with pytest.raises(StoreError, match="no such table"):
         all_passages(index)
     assert index.file.read("SELECT count(*) FROM shelves") == [(0,)]
-
-
-def test_an_index_is_not_rebuilt_twice_for_a_failure_of_ours(index: KeywordIndex, tmp_path: Path) -> None:
-    """A bug in code that reads the index looks like damage; it must not empty the index at every start."""
-    change(index, "UPDATE marks SET value = 'x' WHERE name = 'done'")
-    assert index.parsed_mark("done", int, 0) == 0
-    index.add({}, {"done": "y"})
-    index.close()
-    again = KeywordIndex(tmp_path / "search.db")
-    with pytest.raises(StoreError):
-        again.parsed_mark("done", int, 0)
-    assert again.file.rebuild_reason == ""
-    again.close()
-
-
-def test_what_another_process_has_open_goes_on_with_the_rebuilt_index(index: KeywordIndex, tmp_path: Path) -> None:
-    other = KeywordIndex(tmp_path / "search.db")
-    assert len(all_passages(other)) == 50
-    change(index, "DROP TABLE passages")
-    assert all_passages(index) == []
-    index.add({"talk": [IndexItem(1, "Fresh.")]})
-    assert len(all_passages(other)) == 1
-    assert other.file.rebuild_reason == ""
-    other.close()
 
 
 def test_a_lock_and_a_full_disk_are_no_damage(

@@ -28,13 +28,6 @@ def test_rows_have_length_one_or_are_zeros(rows: NDArray[np.float64]) -> None:
         assert np.linalg.norm(vector) == pytest.approx(1 if row.any() else 0, abs=1e-5)
 
 
-def test_a_vector_keeps_its_direction() -> None:
-    assert normalize_vectors([[3, 4], [0, 0]], ["a", "b"]).tolist() == [
-        [pytest.approx(0.6), pytest.approx(0.8)],
-        [0, 0],
-    ]
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_vector_that_is_not_finite_is_refused_and_its_text_is_named(bad: float) -> None:
     with pytest.raises(NoVectors, match=r"NaN or infinity for text 2"):
@@ -56,10 +49,6 @@ def test_a_vector_that_is_not_finite_is_refused_and_its_text_is_named(bad: float
 def test_anything_but_one_row_per_text_is_refused(given: object, because: str) -> None:
     with pytest.raises(NoVectors, match=because):
         normalize_vectors(given, ["a", "b"])
-
-
-def test_no_texts_have_no_rows() -> None:
-    assert normalize_vectors(np.zeros((0, 7)), []).shape == (0, 7)
 
 
 def test_embedders_are_opened_by_name() -> None:

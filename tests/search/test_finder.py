@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from recto.search import partition as partition_module
 from recto.search import query as query_module
 from recto.search.finder import Finder, Query, SearchResult
 from recto.search.keyword_index import Filter, IndexItem, KeywordIndex
@@ -49,44 +47,6 @@ def test_an_answer_is_found_by_the_words_of_its_question(fill: Fill) -> None:
 def test_exact_words_are_found_without_neighbours(fill: Fill) -> None:
     finder = fill("Well.", "The kayak is blue.", "Fine.")
     assert items(finder.find(Query("kayak", "talk", spreads=False))) == [1]
-
-
-def test_among_equals_the_newest_comes_first(fill: Fill) -> None:
-    finder = fill("The kayak is blue.", "The kayak is blue.")
-    assert items(finder.find(Query("kayak", "talk", spreads=False))) == [1, 0]
-
-
-def test_whoever_takes_only_the_first_hits_gets_the_same_with_their_reasons(fill: Fill) -> None:
-    finder = fill(*["The kayak is blue.", "Nothing of note."] * 100)
-    query = Query("Which colour has the kayak?", "talk")
-    assert finder.find(query, lambda hits: list(islice(hits, 7))).hits == finder.find(query).hits[:7]
-
-
-def test_a_search_whose_words_were_looked_up_before_finds_the_same(fill: Fill) -> None:
-    finder = fill(*["Nothing of note."] * 5, "The kayak is blue.", "Where is the tent?", "On 3 May it rained.")
-    for text in ("Which colour has the kayak?", "the tent on 3 May", "of note"):
-        query = Query(text, "talk", until=6, limit=5)
-        alone = finder.find(query)
-        finder.prepare(Query(text, "talk"))
-        finder.prepare(Query(text, "talk"))
-        assert finder.find(query) == alone
-        finder.prepare(Query("another question about the kayak", "talk"))
-        assert finder.find(query) == alone
-    finder.close()
-
-
-def test_what_is_added_after_the_words_were_looked_up_is_found(fill: Fill) -> None:
-    finder = fill("The tent is green.", "Fine.")
-    finder.prepare(Query("kayak", "talk", spreads=False))
-    finder.prepare(Query("kayak", "nowhere", spreads=False))
-    finder.index.add({"talk": [IndexItem(2, "The kayak is blue.", 2)]})
-    assert items(finder.find(Query("kayak", "talk", spreads=False))) == [2]
-    finder.prepare(Query("tent", "talk", spreads=False))
-    finder.index.add({"talk": [IndexItem(3, "The tent leaks.", 3)]})
-    assert items(finder.find(Query("tent", "talk", spreads=False))) == [3, 0]
-    finder.close()
-    finder.prepare(Query("kayak", "talk"))
-    assert items(finder.find(Query("kayak", "talk", spreads=False))) == [2]
 
 
 @pytest.mark.parametrize(
@@ -139,13 +99,6 @@ def test_other_scripts_symbols_and_mere_function_words_are_found(fill: Fill, sai
     assert items(finder.find(Query(asked, "talk")))[0] == 13
 
 
-def test_a_missing_partition_and_one_with_a_single_message(fill: Fill) -> None:
-    finder = fill("The kayak is blue.")
-    assert finder.find(Query("kayak", "elsewhere")) == SearchResult()
-    (hit,) = finder.find(Query("kayak", "talk")).hits
-    assert (hit.score, hit.because) == (1.0, "holds kayak")
-
-
 def test_filters_and_conditions_decide_what_counts(tmp_path: Path) -> None:
     index = KeywordIndex(tmp_path / "search.db")
     kinds = ["user", "assistant", "tool"]
@@ -171,7 +124,6 @@ def test_filters_and_conditions_decide_what_counts(tmp_path: Path) -> None:
 def test_a_kind_is_found_even_if_another_kind_has_the_word_more_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_module, "SAMPLE", 4)
     monkeypatch.setattr(query_module, "MAX_PER_TERM", 20)
     said = [("user", "the kayak"), *[("user", "well"), ("assistant", "the kayak")] * 40]
     index = KeywordIndex(tmp_path / "search.db")
@@ -208,13 +160,11 @@ class Told(VectorIndex):
     def __init__(self, near: Mapping[int, float], note: str = "") -> None:
         self.told, self.warning = near, note
 
-    def prepare(self, text: Callable[[], str]) -> None: ...
-
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         return lambda: Nearest(self.told, self.warning)
 
-    def familiarity(self, text: str) -> float:
-        return 1.0 if text.isascii() else 0.0
+    def language_factor(self, question: str, sample: str) -> float:
+        return 1.0 if sample.isascii() else 0.0
 
 
 def test_similar_passages_are_found_together_with_matching_ones(fill: Fill) -> None:
@@ -245,14 +195,6 @@ def test_without_vectors_only_words_are_searched_with_a_warning(fill: Fill) -> N
     finder.vectors = Told({}, "no weights")
     found = finder.find(Query("kayak", "talk"))
     assert (found.hits, found.warning) == (alone.hits, "no weights")
-
-
-def test_a_large_partition_gives_the_same_best_hits_as_a_small_one(fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
-    finder = fill(*["Nothing of note."] * 30, "The blue kayak.", *["Nothing."] * 9, "A blue tent.", "Well.")
-    whole = items(finder.find(Query("blue kayak", "talk")))
-    monkeypatch.setattr(partition_module, "MAX_READ_PASSAGES", 1)
-    assert items(finder.find(Query("blue kayak", "talk")))[0] == whole[0] == 30
-    assert set(items(finder.find(Query("blue kayak", "talk")))) == set(whole)
 
 
 texts = st.lists(st.sampled_from(["kayak", "river", "tent", "lake", "the", "a", "?", "blue"]), max_size=8).map(" ".join)

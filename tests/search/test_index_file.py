@@ -1,7 +1,6 @@
 """Connections to an index belong to uses, not to threads."""
 
 import os
-import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -24,51 +23,6 @@ def in_a_thread(work: Callable[[], object]) -> None:
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-
-
-def test_threads_that_come_and_go_leave_no_connection_behind(tmp_path: Path) -> None:
-    file = IndexFile(tmp_path / "search.db")
-    for _ in range(20):
-        in_a_thread(lambda: file.change_id)
-    assert open_count(file.path) == 1
-    file.close()
-    assert open_count(file.path) == 0
-
-
-def test_files_are_bounded_by_how_many_threads_read_at_once(tmp_path: Path) -> None:
-    file = IndexFile(tmp_path / "search.db")
-    for _ in range(5):
-        _read_at_once(file, 12)
-        # SQLite keeps the files of closed connections for the next ones while other connections hold locks
-        assert open_count(file.path) <= 12
-    assert len(file._idle) <= 3
-    file.close()
-    assert open_count(file.path) == 0
-
-
-def _read_at_once(file: IndexFile, count: int) -> None:
-    together = threading.Barrier(count)
-
-    def use() -> None:
-        with file.in_use():
-            together.wait()
-
-    threads = [threading.Thread(target=use) for _ in range(count)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-
-
-def test_a_read_inside_a_write_sees_what_was_written(tmp_path: Path) -> None:
-    file = IndexFile(tmp_path / "search.db")
-
-    def write(db: sqlite3.Connection) -> None:
-        db.execute("INSERT INTO marks VALUES ('here', 'now')")
-        assert file.read("SELECT value FROM marks WHERE name = 'here'") == [("now",)]
-
-    file.write(write)
-    file.close()
 
 
 def test_a_connectionin_use_survives_a_close_and_is_not_kept(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """KeywordIndex: items are found by every thread and process, and the file can be lost."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -10,7 +8,6 @@ from threading import Thread
 import pytest
 
 from recto.search.finder import Finder, Query
-from recto.search.index_file import MAX_SEGMENTS
 from recto.search.keyword_index import GAP, Filter, IndexItem, KeywordIndex, Passage
 
 
@@ -38,21 +35,6 @@ def test_items_added_later_are_found(tmp_path: Path, run: Callable[[Callable[[],
     assert found(finder, "mast")[0] == 1
     run(lambda: index.add({"a": [IndexItem(3, "Lupins make me sneeze.", 3)]}))
     assert 3 in found(finder, "lupins")
-
-
-def test_many_additions_are_merged_and_nothing_else_changes(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    for number in range(60):
-        index.add({"a": [IndexItem(number, f"word{number} and a mast", number)]})
-    before, finder = index.file.change_id, Finder(index)
-    asked = [found(finder, f"word{number}") for number in range(60)]
-    segments = "SELECT count(DISTINCT segid) FROM words_idx"
-    assert index.file.read(segments)[0][0] > MAX_SEGMENTS
-    while index.file.merge_segments():
-        pass
-    assert index.file.read(segments)[0][0] <= MAX_SEGMENTS
-    assert index.file.change_id == before
-    assert [found(Finder(index), f"word{number}") for number in range(60)] == asked
 
 
 def test_removed_items_are_not_found(tmp_path: Path) -> None:
@@ -108,81 +90,3 @@ def test_a_kind_within_days_months_and_years_is_found_exactly(tmp_path: Path) ->
         only = Filter("tool", since, before)
         hits = finder.find(Query("mast", filter=only, spreads=False)).hits
         assert {hit.passage.item for hit in hits} == {each.item for each in everything if only.matches(each)}
-
-
-def test_closing_a_file_under_readers_and_writers_raises_errors_at_most(tmp_path: Path) -> None:
-    """In a process of its own: a connection that is closed under a thread takes the whole process with it."""
-    script = """
-import sys, threading, time
-from pathlib import Path
-from recto.errors import RectoError
-from recto.search.index_file import IndexFile
-
-slow = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) SELECT sum(x) FROM n"
-for round in range(15):
-    file = IndexFile(Path(sys.argv[1]) / "index.db")
-    ends = time.monotonic() + 0.1
-
-    def work(writes: bool) -> None:
-        while time.monotonic() < ends:
-            try:
-                if writes:
-                    file.write(lambda db: db.execute(slow).fetchall())
-                else:
-                    file.read(slow)
-            except RectoError:
-                pass
-
-    threads = [threading.Thread(target=work, args=(number == 0,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    while time.monotonic() < ends:
-        file.close()
-    for thread in threads:
-        thread.join()
-    file.close()
-print("done")
-"""
-    ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=120)
-    assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr
-
-
-def lane_sum(index: KeywordIndex, first: int) -> tuple[int, int]:
-    query = "SELECT coalesce(sum(passages), 0), coalesce(sum(words), 0) FROM lanes WHERE n >= ?"
-    passages, words = index.file.read(query, (first,))[0]
-    return passages, words
-
-
-def check_sums(index: KeywordIndex) -> None:
-    """The kept sums are those that adding up every channel gives, from any number on."""
-    whole = index.extent(None)
-    assert (whole.passages, whole.words) == lane_sum(index, 0)
-    for (number,) in index.file.read("SELECT n FROM lanes ORDER BY n")[::101]:
-        assert index.count_from(number, None) == lane_sum(index, number)[0]
-        assert index.count_from(number + 1, None) == pytest.approx(lane_sum(index, number)[0])
-
-
-def many_partitions(text: str) -> dict[str, list[IndexItem]]:
-    return {f"talk {n}": [IndexItem(n, text, 1), IndexItem(n, text, 2, channel=n % 2)] for n in range(1200)}
-
-
-def test_what_all_partitions_hold_is_summed_as_they_grow(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    assert index.extent(None).passages == 0
-    index.add(many_partitions("The mast is tall."))
-    check_sums(index)
-    index.add({"talk 700": [IndexItem(5000, "Lupins make me sneeze.", 3)], "other": [IndexItem(5001, "A keel", 1)]})
-    assert index.extent(None).passages == 2402
-    check_sums(index)
-    index.clear([], {}, "message:")
-    assert index.extent(None).passages == index.count_from(0, None) == 0
-
-
-def test_one_addition_to_several_partitions_leaves_one_segment_in_whatever_order_they_come(tmp_path: Path) -> None:
-    index = KeywordIndex(tmp_path / "search.db")
-    for round in range(2):
-        names = [f"talk {n}" for n in range(20)]
-        items = {name: [IndexItem(n, f"word{n}", round)] for n, name in enumerate(names)}
-        index.add(dict(reversed(items.items())) if round else items)
-    assert index.file.read("SELECT count(DISTINCT segid) FROM words_idx")[0][0] == 2
-    assert found(Finder(index), "word7", "talk 7") == [7, 7]

@@ -7,16 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recto.search.passages import (
-    MAX_MESSAGE_CHARS,
-    MAX_PASSAGE_CHARS,
-    MAX_SENTENCE_CHARS,
-    MAX_SENTENCES,
-    MAX_TOTAL_CHARS,
     MIN_PASSAGE_CHARS,
-    SENTENCE_OVERHEAD,
-    SHORT_MESSAGE_CHARS,
     key_sentences,
-    shorten_message,
     split_passages,
     split_sentences,
 )
@@ -41,21 +33,12 @@ def test_no_passage_is_empty_or_too_long(text: str, most: int) -> None:
         assert text[start:end].strip()
 
 
-def test_a_short_text_is_one_passage_and_an_empty_one_none() -> None:
-    assert split_passages("Hello there.") == [(0, 12)]
-    assert split_passages("") == split_passages(" \n ") == []
-
-
 def test_texts_split_at_paragraphs_then_sentences_then_words() -> None:
     first, second = "One. Two words here. " * 30, "And then another. " * 30
     (start, end), *_ = split_passages(f"{first}\n\n{second}")
     assert (start, f"{first}\n\n{second}"[:end].strip()) == (0, first.strip())
     whole = "Some words that go on. " * 80
     assert all(whole[begin:stop].strip().endswith(".") for begin, stop in split_passages(whole))
-
-
-def test_a_text_without_a_break_is_cut_anywhere() -> None:
-    assert [end - start for start, end in split_passages("x" * 3 * MAX_PASSAGE_CHARS)] == [MAX_PASSAGE_CHARS] * 3
 
 
 # -- sentences
@@ -97,31 +80,3 @@ def test_questions_of_a_long_message_come_first() -> None:
     talk = ["We sat in the garden and the day was as long as days can be in summer, nobody said a word."] * 12
     talk.insert(7, "Can you put the meeting into my calendar?")
     assert "Can you put the meeting into my calendar?" in key_sentences(" ".join(talk))
-
-
-def test_sentences_with_a_high_score_come_next() -> None:
-    talk = [f"Sentence number {number} speaks of nothing in particular, as most of them do." for number in range(12)]
-    talk.insert(5, "The invoice has to be paid.")
-    assert "The invoice has to be paid." in key_sentences(" ".join(talk), lambda said: "invoice" in said)
-
-
-def test_a_very_long_message_is_read_at_both_ends() -> None:
-    text = "Begin here. " + "x " * MAX_MESSAGE_CHARS + ". End there."
-    assert len(shorten_message(text)) <= MAX_MESSAGE_CHARS + 2
-    assert split_sentences(shorten_message(text))[0] == "Begin here."
-    assert split_sentences(shorten_message(text))[-1] == "End there."
-    assert shorten_message("short") == "short"
-
-
-@given(st.text(max_size=2000))
-def test_key_sentences_are_few_short_and_in_order(text: str) -> None:
-    said = key_sentences(text)
-    assert len(said) <= MAX_SENTENCES
-    assert all(len(each) <= max(MAX_SENTENCE_CHARS, SHORT_MESSAGE_CHARS) and each.strip() for each in said)
-    assert len(said) <= 1 or sum(len(each) + SENTENCE_OVERHEAD for each in said) <= MAX_TOTAL_CHARS
-    assert bool(said) == bool(split_sentences(text))
-
-
-@given(st.sampled_from(["?", ".", "!", "```", "\n", "1.", "(", " "]), st.integers(1, 5000))
-def test_any_run_of_punctuation_can_be_split(sign: str, times: int) -> None:
-    assert split_sentences(sign * times + "a") is not None

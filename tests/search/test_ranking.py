@@ -9,42 +9,15 @@ from hypothesis import strategies as st
 
 from recto.search.finder import Finder, Query
 from recto.search.keyword_index import IndexItem, KeywordIndex
-from recto.search.ranking import SecondLook, fuse, idf, rank
+from recto.search.ranking import SecondLook, rank
 from recto.search.terms import folded_text
 
 scores = st.dictionaries(st.integers(0, 50), st.floats(0.01, 3))
 
 
-@given(st.integers(1, 10_000), st.integers(1, 10_000))
-def test_a_rarer_word_counts_more(one: int, other: int) -> None:
-    assert (idf(one, 20_000) > idf(other, 20_000)) == (one < other)
-
-
 @given(st.dictionaries(st.integers(0, 50), st.sampled_from([0.1, 0.5, 0.9])))
 def test_the_best_come_first_and_among_equals_the_newest(values: dict[int, float]) -> None:
     assert rank(values) == sorted(values, key=lambda number: (-values[number], -number))
-
-
-def test_the_best_by_words_and_by_meaning_scores_one() -> None:
-    assert fuse({7: 3.0, 1: 2.0}, {7: 0.6, 2: 0.5})[7] == 1.0
-
-
-@given(scores, scores)
-def test_fused_scores_cover_words_and_meaning_between_zero_and_one(
-    by_words: dict[int, float], similarity: dict[int, float]
-) -> None:
-    fused = fuse(by_words, similarity)
-    assert set(fused) == {*by_words, *similarity}
-    assert all(0.0 < score <= 1.0 + 1e-9 for score in fused.values())
-
-
-@given(scores)
-def test_words_alone_keep_their_order(by_words: dict[int, float]) -> None:
-    assert rank(fuse(by_words, {})) == rank(by_words)
-
-
-def test_a_faint_similarity_does_not_outweigh_a_clear_match_of_words() -> None:
-    assert rank(fuse({1: 1.0, 2: 0.4}, {2: 0.3, 3: 0.1}))[0] == 1
 
 
 # -- a second look
@@ -71,29 +44,8 @@ def first(tmp_path: Path, question: str, *texts: str) -> str:
     return texts[hits[0].passage.item] if hits else ""
 
 
-def test_scores_are_between_zero_and_one_and_the_best_of_all_kinds_has_one() -> None:
-    scores = look_again("red boat", {1: " the red boat ", 2: " a red car ", 3: " nothing "})
-    assert scores[1] == pytest.approx(1.0)
-    assert scores[1] > scores[2] > scores[3] == 0.0
-
-
-def test_texts_that_are_read_one_by_one_score_like_those_read_at_once() -> None:
-    texts = {1: " the red boat ", 2: " a red car ", 3: " boats are red ", 4: " nothing "}
-    assert look_again("red boat", *({number: text} for number, text in texts.items())) == look_again("red boat", texts)
-
-
 def test_a_part_of_a_compound_is_found() -> None:
     assert best("Welche Meisterschaft gewann er?", "Der Verein spielt dort.", "Die Weltmeisterschaft fand statt.") == 1
-
-
-def test_words_that_stand_together_in_the_question_are_found_together() -> None:
-    texts = ("The storm jib is green; the sail locker is dry.", "The sail in the locker is a jib for a storm, and dry.")
-    assert best("Where is the storm jib?", *texts) == best("Where is the storm jib?", *reversed(texts)) - 1 == 0
-
-
-def test_a_common_word_counts_less_than_what_the_question_is_about() -> None:
-    texts = ("Everybody must wear a vest, and must pay.", "He is allergic to shellfish.")
-    assert best("Who must not eat shellfish?", *texts) == 1
 
 
 @pytest.mark.parametrize(

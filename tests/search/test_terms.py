@@ -1,16 +1,9 @@
 """Terms: texts as the index reads them, and the words of a query."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from recto.search.terms import (
-    MAX_TERMS,
-    STOP_WORDS,
-    folded_text,
-    folded_words,
     query_terms,
-    topic_words,
     word_forms,
     words,
 )
@@ -61,41 +54,6 @@ def test_an_emoji_is_a_word_whatever_its_colour() -> None:
     assert words("great👍🏽job") == ["great", "👍", "job"]
 
 
-@pytest.mark.parametrize("text", ['"kayak" AND', "kayak*", "NEAR(kayak", "kayak^2", "text:kayak", "-kayak", "{kayak}"])
-def test_operators_of_the_database_are_only_words(text: str) -> None:
-    assert "kayak" in query_terms(text)
-    assert all(term.isalnum() for term in query_terms(text))
-
-
-def test_of_ten_thousand_words_the_longest_are_looked_up() -> None:
-    text = " ".join(f"w{'o' * (number % 40)}rd{number}" for number in range(10_000))
-    assert len(query_terms(text)) == MAX_TERMS
-    assert min(map(len, query_terms(text))) > 40
-
-
-@given(st.text())
-def test_every_term_is_among_the_words_of_its_own_text(text: str) -> None:
-    said = words(text)
-    for term in query_terms(text):
-        assert term in said or (term.endswith("*") and any(word.startswith(term[:-1]) for word in said))
-
-
-@given(st.text(st.characters(max_codepoint=127)))
-def test_case_and_punctuation_do_not_matter(text: str) -> None:
-    assert words(text.upper()) == words(text.lower()) == words(f"({text})")
-
-
-@given(st.text())
-def test_a_folded_text_has_the_same_words(text: str) -> None:
-    assert folded_words(folded_text(text)) == words(text)
-
-
-@given(st.text())
-def test_topic_words_are_a_part_of_the_words(text: str) -> None:
-    assert topic_words(text) <= set(words(text))
-    assert not topic_words(text) & STOP_WORDS
-
-
 # -- irregular forms
 
 
@@ -114,15 +72,3 @@ def test_topic_words_are_a_part_of_the_words(text: str) -> None:
 )
 def test_irregular_forms_belong_together(term: str, forms: set[str]) -> None:
     assert set(word_forms(term)) == forms
-
-
-@given(st.text(min_size=1))
-def test_the_word_itself_comes_first_and_each_form_once(term: str) -> None:
-    found = word_forms(term)
-    assert found[0] == term
-    assert len(set(found)) == len(found)
-
-
-@given(st.sampled_from(["go", "took", "people", "best", "teeth"]))
-def test_forms_are_symmetric(term: str) -> None:
-    assert all(set(word_forms(form)) == set(word_forms(term)) for form in word_forms(term))

@@ -1,6 +1,5 @@
 """TextVectors: made once, stored, and made in the background when time runs out."""
 
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from recto.errors import Invalid, NoVectors
-from recto.search import text_vectors
 from recto.search.embedder import Embedder
 from recto.search.text_vectors import (
     MINILM_CALIBRATION,
@@ -75,15 +73,6 @@ def test_similar_texts_are_nearest(opened: Open) -> None:
     assert (near.missing, near.warning) == (0, "")
 
 
-def test_several_questions_get_a_mean(opened: Open) -> None:
-    questions = ["the mast is tall", "rye bread"]
-    near = opened(Letters()).compare(questions, BOATS)
-    whole = Letters().embed(questions).sum(0)
-    expected = Letters().embed(BOATS.texts) @ (whole / np.linalg.norm(whole))
-    assert near.cosines is not None
-    assert near.cosines[:, 2].tolist() == pytest.approx(expected.tolist(), abs=0.002)
-
-
 def test_a_text_is_embedded_once_also_by_the_next_process(opened: Open) -> None:
     first, second = Letters(), Letters()
     before = opened(first)
@@ -97,25 +86,6 @@ def test_a_text_is_embedded_once_also_by_the_next_process(opened: Open) -> None:
         assert one.cosines is not None
         assert each.cosines is not None
         assert each.cosines.tolist() == one.cosines.tolist()
-
-
-def test_only_a_changed_text_is_embedded_again(opened: Open) -> None:
-    embedder = Letters()
-    vectors = opened(embedder)
-    vectors.compare(["red"], BOATS)
-    embedder.asked.clear()
-    vectors.compare(["red"], HashedTexts.of([*BOATS.texts[:2], "The sail is blue."]))
-    assert embedder.asked == ["The sail is blue."]
-
-
-def test_a_question_that_becomes_a_text_is_not_embedded_again(opened: Open) -> None:
-    embedder = Letters()
-    vectors = opened(embedder)
-    vectors.compare(["how tall is the mast"], BOATS)
-    near = vectors.compare(["and the sail?"], BOATS, HashedTexts.of(["how tall is the mast"]))
-    assert embedder.asked.count("how tall is the mast") == 1
-    assert near.others is not None
-    assert near.others.shape == (1, 1)
 
 
 def test_vectors_are_made_in_the_background_when_time_runs_out(opened: Open) -> None:
@@ -133,14 +103,6 @@ def test_vectors_are_made_in_the_background_when_time_runs_out(opened: Open) -> 
     assert near.cosines is not None
 
 
-def test_an_embedder_that_hangs_is_not_waited_for_twice(opened: Open) -> None:
-    embedder = Letters()
-    embedder.gate.clear()
-    vectors = opened(embedder, timeout_s=0.1)
-    assert "did not answer within 0.1 s" in vectors.compare(["red"], BOATS).warning
-    assert "still busy" in vectors.compare(["red"], BOATS).warning
-
-
 @pytest.mark.parametrize("error", [NoVectors("it is down."), ValueError("a bug in there")])
 def test_a_failure_is_reported_and_pauses_the_embedder(opened: Open, error: Exception) -> None:
     embedder = Letters()
@@ -151,15 +113,6 @@ def test_a_failure_is_reported_and_pauses_the_embedder(opened: Open, error: Exce
     again = vectors.compare(["red"], BOATS)
     assert again.cosines is None
     assert embedder.asked == []
-
-
-def test_a_failure_while_vectors_are_made_is_reported(opened: Open) -> None:
-    embedder = Letters()
-    vectors = opened(embedder)
-    vectors.compare(["red"], HashedTexts.of([]))
-    embedder.error = NoVectors("it went down")
-    assert vectors.compare(["red"], BOATS).warning == "it went down"
-    assert not vectors.settle(0)
 
 
 def test_a_text_that_cannot_be_embedded_does_not_hold_up_others(opened: Open) -> None:
@@ -202,27 +155,6 @@ def test_a_damaged_file_is_rebuilt(opened: Open, tmp_path: Path) -> None:
     near = opened(Letters()).compare(["red"], BOATS)
     assert near.cosines is not None
     assert near.missing == 0
-
-
-def test_a_file_that_cannot_be_written_only_costs_time(opened: Open, tmp_path: Path) -> None:
-    first = opened(Letters())
-    first.compare(["red"], BOATS)
-    with sqlite3.connect(tmp_path / "sources.db") as db:
-        db.execute("DROP TABLE vectors")
-    db.close()
-    near = first.compare(["blue"], HashedTexts.of(["Something new."]))
-    assert near.cosines is not None
-
-
-def test_more_than_fits_into_memory_is_read_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_vectors, "MAX_IN_MEMORY", 1)
-    embedder = Letters()
-    vectors = opened(embedder)
-    vectors.compare(["red"], HashedTexts.of([f"text {chr(97 + number)}" for number in range(20)]))
-    vectors.compare(["red"], BOATS)
-    near = vectors.compare(["red"], HashedTexts.of(["text a", "text b"]))
-    assert near.missing == 0
-    assert embedder.asked.count("text a") == 1
 
 
 # -- calibration

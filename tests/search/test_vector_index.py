@@ -1,7 +1,5 @@
 """VectorIndex: vectors that exist, that do not exist yet, and that have changed."""
 
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -9,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from recto.errors import NoVectors
-from recto.search.embedder import LOCAL, MINILM, MULTILINGUAL, LocalEmbedder, open_embedder
+from recto.search.embedder import LOCAL, MULTILINGUAL, LocalEmbedder, open_embedder
 from recto.search.finder import Finder, Query, SearchResult
 from recto.search.hybrid_index import HybridIndex
-from recto.search.keyword_index import IndexItem, KeywordIndex, Passage, text_hash
-from recto.search.vector_index import BATCH, Nearest, PartitionVectors, VectorIndex, VectorStore
+from recto.search.keyword_index import IndexItem, KeywordIndex, Passage
+from recto.search.vector_index import BATCH, Nearest, VectorIndex
 
 TEXTS = ("The mast is tall.", "Rye bread is baked on Thursday.", "The sail is red.")
 
@@ -58,12 +54,6 @@ def opened(path: Path, embedder: Letters, texts: Sequence[str] = TEXTS) -> tuple
     return index, VectorIndex(index, embedder, read)
 
 
-def test_before_any_vector_is_made_the_result_is_empty(tmp_path: Path) -> None:
-    index, meaning = opened(tmp_path / "search.db", Letters())
-    assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest()
-    assert meaning.nearest("a tall mast", None)() == Nearest()
-
-
 def test_similar_texts_are_nearest(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters())
     make_all(meaning)
@@ -71,28 +61,6 @@ def test_similar_texts_are_nearest(tmp_path: Path) -> None:
     assert found.warning == ""
     best = next(iter(found.similarity))
     assert index.passages([best])[best].item == 0
-
-
-def test_a_question_that_was_prepared_is_embedded_once(tmp_path: Path) -> None:
-    embedder = Letters()
-    index, meaning = opened(tmp_path / "search.db", embedder)
-    make_all(meaning)
-    partition = index.partition("a")
-    alone = meaning.nearest("the mast is tall", partition)()
-    embedder.asked.clear()
-    meaning.prepare(lambda: "the mast is tall")
-    assert meaning.nearest("the mast is tall", partition)() == alone
-    assert embedder.asked == ["the mast is tall"]
-    meaning.prepare(lambda: "something else")
-    assert meaning.nearest("the mast is tall", partition)() == alone, "another question was prepared"
-
-
-def test_an_embedder_that_fails_while_preparing_is_told_by_the_search(tmp_path: Path) -> None:
-    index, meaning = opened(tmp_path / "search.db", Letters(error=NoVectors("It is out of order.")))
-    meaning.prepare(lambda: "a tall mast")
-    nearest = meaning.nearest("a tall mast", index.partition("a"))()
-    assert not nearest.similarity
-    assert "out of order" in nearest.warning
 
 
 def test_passages_added_later_are_compared_too(tmp_path: Path) -> None:
@@ -110,30 +78,6 @@ def test_a_text_is_embedded_once(tmp_path: Path) -> None:
     _, meaning = opened(tmp_path / "search.db", embedder, ["the same words"] * (BATCH + 5))
     make_all(meaning)
     assert embedder.asked == ["the same words"]
-
-
-class Embedded(Letters):
-    """Goes by the name of the embedder that runs in this process."""
-
-    name = MINILM
-
-
-@pytest.mark.parametrize("threads", [2, 3, 8])
-def test_vectors_are_the_same_on_however_many_processors_they_are_made(tmp_path: Path, threads: int) -> None:
-    texts = [f"{'abcdefghij'[n % 10] * (n + 1)} kayak" for n in range(BATCH + 5)]
-    found = []
-    for name, many in (("one", 1), ("many", threads)):
-        index, meaning = opened(tmp_path / f"{name}.db", Embedded(), texts)
-        make_all(meaning, many)
-        found.append(meaning.nearest("a kayak", index.partition("a"))().similarity)
-    assert found[0] == found[1]
-    assert len(found[0]) == len(texts)
-
-
-def test_a_failure_on_one_of_several_processors_is_reported(tmp_path: Path) -> None:
-    _, meaning = opened(tmp_path / "search.db", Embedded(error=NoVectors("It is out of order.")))
-    assert meaning.make_batch(2) == 0
-    assert "out of order" in meaning.problem
 
 
 def test_vectors_of_another_length_are_made_again_with_a_warning(tmp_path: Path) -> None:
@@ -168,79 +112,6 @@ def test_an_unexpected_error_is_logged_with_its_traceback(tmp_path: Path, caplog
     assert record.exc_info
 
 
-@pytest.mark.parametrize("room", ["search", "vault"])
-def test_logged_errors_are_not_printed(room: str) -> None:
-    code = f"import logging, recto.{room}; logging.getLogger('recto.{room}.index').error('a traceback')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stderr == b""
-
-
-def test_forgotten_vectors_are_waiting_again(tmp_path: Path) -> None:
-    index, meaning = opened(tmp_path / "search.db", Letters())
-    make_all(meaning)
-    kept = VectorStore(index.file, "letters")
-    assert kept.count == 3
-    kept.forget()
-    assert kept.count == 0
-    assert meaning.waiting == 3
-
-
-@given(
-    said=st.lists(st.sampled_from([f"text number {n}" for n in range(9)]), min_size=1, max_size=20),
-    made=st.sets(st.integers(0, 8)),
-    failed=st.sets(st.integers(0, 8)),
-)
-def test_vectors_read_at_once_are_those_read_one_by_one(
-    tmp_path_factory: pytest.TempPathFactory, said: list[str], made: set[int], failed: set[int]
-) -> None:
-    embedder = Letters()
-    index, meaning = opened(tmp_path_factory.mktemp("index") / "search.db", embedder, said)
-    vectors = {
-        text_hash(f"text number {n}"): embedder.embed([f"text {n}"])[0].astype("float16").tobytes() for n in made
-    }
-    empty = {text_hash(f"text number {n}"): b"" for n in failed}
-    VectorStore(index.file, embedder.key).put(vectors | empty)
-    found = list[PartitionVectors]()
-    for least in (0, 1000):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("recto.search.vector_index._MIN_FULL_READ", least)
-            found.append(PartitionVectors(missing=dict(index.hashes(index.partition("a")))))
-            meaning._extend(found[-1])
-    at_once, one_by_one = found
-    assert at_once.missing == one_by_one.missing
-    assert bool(at_once.matrix) == bool(one_by_one.matrix)
-    if at_once.matrix and one_by_one.matrix:
-        assert at_once.matrix.numbers.tolist() == one_by_one.matrix.numbers.tolist()
-        assert at_once.matrix.rows.tolist() == one_by_one.matrix.rows.tolist()
-    meaning.close()
-    index.close()
-
-
-def test_no_vector_is_read_while_most_passages_wait_for_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [f"The {each} is tall." for each in ("mast", "tree", "house", "wall", "crane")] * 20
-    index, meaning = opened(tmp_path / "search.db", Letters(), [f"{n}: {text}" for n, text in enumerate(texts)])
-    monkeypatch.setattr("recto.search.vector_index.BATCH", 10)
-    assert meaning.make_batch() == 10
-    told = "search uses words only until vectors are ready: 10 of 100"
-    assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest(warning=told)
-    assert not meaning._partitions
-    make_all(meaning)
-    assert len(meaning.nearest("a tall mast", index.partition("a"))().similarity) == len(texts)
-
-
-def test_a_question_is_not_embedded_while_very_many_passages_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    embedder = Letters()
-    index, meaning = opened(tmp_path / "search.db", embedder, [f"{n}: The mast is tall." for n in range(20)])
-    monkeypatch.setattr("recto.search.vector_index.MANY_WAITING", 10)
-    meaning.prepare(lambda: "a tall mast")
-    assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest()
-    assert embedder.asked == []
-    make_all(meaning)
-    assert meaning.nearest("a tall mast", index.partition("a"))().similarity
-
-
 def test_words_alone_decide_while_a_matching_passage_has_no_vector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,18 +130,6 @@ def test_words_alone_decide_while_a_matching_passage_has_no_vector(
     assert shares[-1] == (0, False, "")
     assert shares[-3][2] == "search uses words only until vectors are ready: 30 of 40"
     assert shares[-2] == (5, True, ""), "a few that are made in a moment are not worth a line"
-
-
-def test_passages_without_vectors_elsewhere_do_not_turn_similarity_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recto.search.vector_index.BATCH", 1)
-    index, vectors = opened(tmp_path / "search.db", Letters(), [*TEXTS, "Zebras graze."])
-    for _ in TEXTS:
-        assert vectors.make_batch()
-    finder = Finder(index, vectors)
-    assert finder.find(Query("mast", "a", spreads=False)).hits[0].similarity
-    assert finder.find(Query("zebras", "a", spreads=False)).hits[0].similarity is None
 
 
 class Choosy(Letters):
@@ -365,21 +224,6 @@ def similarities(result: SearchResult) -> dict[int, float]:
     return {hit.passage.item: round(hit.similarity or 0.0, 1) for hit in result.hits}
 
 
-def test_vectors_of_the_first_are_made_first(index: HybridIndex, first: Known, second: Known) -> None:
-    assert index.vectors is not None
-    assert index.vectors.make_batch() == len(TEXTS)
-    assert (len(first.asked), second.asked, index.vectors.waiting, index.vectors.to_make) == (3, [], 0, 3)
-    assert index.vectors.make_batch() == len(TEXTS)
-    assert (index.vectors.to_make, index.vectors.make_batch()) == (0, 0)
-
-
-def test_while_vectors_of_the_second_are_missing_the_first_counts_alone(index: HybridIndex) -> None:
-    assert index.vectors is not None
-    index.vectors.make_batch()
-    result = found(index, "what is cooked")
-    assert (similarities(result)[2], result.warning) == (1.3, "")
-
-
 def test_both_count_for_a_text_in_a_language_that_both_know(index: HybridIndex) -> None:
     index.make_vectors()
     told = similarities(found(index, "what is cooked"))
@@ -389,19 +233,6 @@ def test_both_count_for_a_text_in_a_language_that_both_know(index: HybridIndex) 
 def test_the_first_counts_alone_where_the_second_does_not_know_the_language(index: HybridIndex) -> None:
     index.make_vectors()
     assert similarities(found(index, "Qué se cuece"))[1] == 1.3
-
-
-def test_a_second_that_fails_leaves_the_first(index: HybridIndex, second: Known) -> None:
-    index.make_vectors()
-    second.is_broken = True
-    result = found(index, "what is cooked")
-    assert (similarities(result)[2], result.warning) == (1.3, "")
-
-
-def test_a_first_that_fails_leaves_the_second(index: HybridIndex, first: Known) -> None:
-    index.make_vectors()
-    first.is_broken = True
-    assert similarities(found(index, "what is cooked"))[1] == 1.0
 
 
 def test_one_vector_of_a_short_text_holds_both(tmp_path: Path) -> None:

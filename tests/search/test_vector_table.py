@@ -1,11 +1,10 @@
 """Vectors in memory: ordered by number, and the nearest of them."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recto.search.vector_table import MAX_PRECISE, MIN_CANDIDATES, VectorMatrix
+from recto.search.vector_table import VectorMatrix
 
 LENGTH = 4
 
@@ -51,49 +50,3 @@ def test_the_nearest_come_first_and_among_equals_the_newest() -> None:
     matrix.put([10, 30, 50, 70], [row.tobytes() for row in rows])
     asked = np.array([0.8, 0.6, 0, 0], np.float32)
     assert list(matrix.nearest(asked)) == [50, 10, 30, 70]
-
-
-@pytest.mark.parametrize("expected", [0, MAX_PRECISE + 1000, MAX_PRECISE + 2000])
-def test_very_many_are_compared_almost_as_exactly_however_many_were_expected(expected: int) -> None:
-    random, many, width = np.random.default_rng(9), MAX_PRECISE + 2000, 64
-    rows = random.standard_normal((many, width))
-    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
-    matrix, order = VectorMatrix(width, expected), random.permutation(many)
-    for part in np.array_split(order, 5):
-        matrix.put((part * 10).tolist(), [row.tobytes() for row in rows[part]])
-    asked = rows[7].astype(np.float32)
-    exact = rows.astype(np.float32) @ asked
-    found = matrix.nearest(asked)
-    assert {number * 10 for number in np.argsort(exact)[-1000:].tolist()} <= found.keys()
-    assert all(abs(value - exact[number // 10]) < 0.005 for number, value in found.items())
-
-
-def test_a_vector_of_zeros_among_very_many_is_near_to_nothing() -> None:
-    matrix = VectorMatrix(LENGTH)
-    matrix.put([10 * number for number in range(MAX_PRECISE + 1)], [bytes(2 * LENGTH)] * (MAX_PRECISE + 1))
-    assert set(matrix.nearest(np.ones(LENGTH, np.float32)).values()) == {0.0}
-
-
-def test_the_nearest_of_very_many_are_found_by_their_signs_and_compared_exactly() -> None:
-    random, many, width = np.random.default_rng(3), 20 * MIN_CANDIDATES, 70
-    rows = random.standard_normal((many, width)).astype(np.float32)
-    asked = random.standard_normal(width).astype(np.float32)
-    near = random.choice(many, 300, replace=False)
-    rows[near] += 1.5 * asked
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    matrix = VectorMatrix(width)
-    for part in np.array_split(random.permutation(many), 3):
-        matrix.put((part * 10).tolist(), [row.tobytes() for row in rows[part].astype(np.float16)])
-    found = matrix.nearest(asked)
-    exact = rows @ asked
-    assert set(list(found)[: len(near)]) == {number * 10 for number in near.tolist()}
-    assert all(abs(value - exact[number // 10]) < 0.05 for number, value in found.items())
-
-
-def test_neighbours_of_the_nearest_of_very_many_count() -> None:
-    random, many = np.random.default_rng(3), 2 * MAX_PRECISE
-    matrix = VectorMatrix(64)
-    matrix.put(range(many), [row.tobytes() for row in random.standard_normal((many, 64)).astype(np.float16)])
-    asked = random.standard_normal(64).astype(np.float32)
-    for number, value in list(matrix.nearest(asked).items())[:50]:
-        assert abs(value - exact(matrix, asked, number)) < 1e-3

@@ -1,6 +1,5 @@
 import os
 import sqlite3
-import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -75,19 +74,6 @@ def test_added_changed_and_removed_files_are_distinguished(catalog: Catalog, roo
     assert catalog.names.resolve("the plan") is None
 
 
-def test_a_second_write_within_the_same_tick_is_noticed(catalog: Catalog, root: Path) -> None:
-    folder = Folder(root)
-    # a time to come: however slow the machine, the file was written just now
-    soon = int(time.time()) + 1000
-    write(root, "Tick.md", "[[one]]")
-    at(root, "Tick.md", soon)
-    catalog.refresh(folder)
-    write(root, "Tick.md", "[[two]]")
-    at(root, "Tick.md", soon)
-    assert catalog.refresh(folder).changed == ("Tick.md",)
-    assert len(linked(catalog, "two")) == 1
-
-
 def test_a_new_file_is_added_only_if_it_is_not_ignored(catalog: Catalog, root: Path) -> None:
     folder = Folder(root)
     catalog.refresh(folder)
@@ -109,13 +95,6 @@ def test_a_note_that_is_too_large_is_listed_with_its_problem(catalog: Catalog, r
     write(root, "Huge.md", "small now")
     assert catalog.refresh(folder).changed == ("Huge.md",)
     assert catalog.documents()[0].problem is None
-
-
-@pytest.mark.parametrize("content", [b"", b"caf\xe9 [[x]]", b"\0\0", "\ufeff# Title\r\n".encode(), b"---\na: [\n---\n"])
-def test_no_note_is_too_odd_to_be_listed(catalog: Catalog, root: Path, content: bytes) -> None:
-    (root / "Odd.md").write_bytes(content)
-    assert catalog.refresh(Folder(root)).unreadable == ()
-    assert catalog.documents()[0].path == "Odd.md"
 
 
 @pytest.mark.parametrize("damage", ["text", "cut", "version", "columns"])
@@ -147,21 +126,6 @@ def test_a_catalog_that_cannot_be_written_is_in_memory(root: Path, tmp_path: Pat
     catalog = Catalog(tmp_path / "file" / "catalog.db")
     assert len(catalog.refresh(Folder(root)).added) == 3
     assert "kept in memory" in catalog.warning
-
-
-def test_a_catalog_that_another_process_locks_for_too_long_is_in_memory(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recto.search.disposable_file.BUSY_S", 0.01)
-    kept = tmp_path / "catalog.db"
-    Catalog(kept).refresh(Folder(root))
-    holder = sqlite3.connect(kept, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    write(root, "New.md", "")
-    catalog = Catalog(kept)
-    assert "New.md" in catalog.refresh(Folder(root)).added
-    assert "busy" in catalog.warning
-    holder.close()
 
 
 STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["", "[[a]]", "[[b]] [[c]]", None])), max_size=12)

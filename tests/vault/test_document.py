@@ -145,20 +145,6 @@ def test_broken_or_hostile_front_matter_is_reported_and_the_note_still_read(fron
 
 
 @pytest.mark.parametrize(
-    "said", ["2024-05-01", "2024-13-45", "2024-05-01 10:00:00", "2024-05-01T10:00:00+25:99", "!!timestamp 2024-13-45"]
-)
-def test_a_date_stays_the_text_that_was_written(said: str) -> None:
-    parsed = parse_note(f"---\ntags: [kept]\ndate: {said}\n2024-01-01: key\n---\n")
-    assert parsed.problem is None
-    assert parsed.properties == {"tags": ["kept"], "date": said.removeprefix("!!timestamp "), "2024-01-01": "key"}
-
-
-def test_numbers_too_long_to_print_are_not_names() -> None:
-    parsed = parse_note(f"---\ntitle: 0x{'f' * 9000}\naliases: [0x{'f' * 9000}, b]\n---\n")
-    assert (parsed.title, parsed.aliases, parsed.problem) == (None, ("b",), None)
-
-
-@pytest.mark.parametrize(
     ("front", "aliases", "tags"),
     [
         ("aliases: One\ntags: a, b", ("One",), ("a", "b")),

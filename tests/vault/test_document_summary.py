@@ -29,15 +29,14 @@ def of(text: str) -> DocumentSummary:
         ("[[A]] · [[B]]\n\n#tag #other\n\n![[pic.png]]\n\nReal.", "Real."),
         ("Up: [[Index of everything]]\n\nReal.", "Real."),
         ("```\ncode\n```\n\n    indented\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n\nReal.", "Real."),
-        ("%% hidden %%\n<!-- also -->\n\nReal %% not this %% text.", "Real text."),
-        ("status:: done\nfor:: [[Ned]]\n\nReal.", "Real."),
+        ("%% hidden %%\n<!-- also -->\n\nReal.", "Real."),
         (
             "**Bold**, *leaning*, ~~gone~~, ==marked==, `code_x` and snake_case. ^id",
             "Bold, leaning, gone, marked, code_x and snake_case.",
         ),
         (
-            "A [text](http://x.y) by [[people/Ned|him]], see [[Ned#Age]] and [[#Here]][^1].",
-            "A text by him, see Ned and Here.",
+            "A [text](http://x.y) by [[people/Ned|him]], see [[Ned#Age]] and [[#Here]].",
+            "A text by him, see Ned › Age and Here.",
         ),
         ("With [[a|b]], [[c|d]] it is no table.", "With b, d it is no table."),
         ("- [ ] only a **list**\n- of things", "only a list"),

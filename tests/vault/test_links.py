@@ -122,13 +122,6 @@ def test_a_long_hostile_text_is_read_in_time(text: str) -> None:
     assert len(find_all_links(text)) < 2
 
 
-@given(st.text(alphabet="`~%<>-! \n\r\t\\a1.", max_size=80))
-def test_a_mask_changes_neither_length_nor_lines(text: str) -> None:
-    mask = mask_code(text)
-    assert len(mask) == len(text)
-    assert all(mine == own or (mine == " " and own != "\n") for mine, own in zip(mask, text, strict=True))
-
-
 @pytest.mark.parametrize(
     ("text", "hidden"),
     [

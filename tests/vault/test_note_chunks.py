@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recto.search.dates import Day
 from recto.search.passages import split_passages
 from recto.vault.document import Document
 from recto.vault.note_chunks import (
-    NotePart,
-    best_part,
     line_number,
     note_chunks,
     note_date,
+    note_day,
     parts_text,
-    question_words,
     relevant_parts,
 )
 
@@ -62,11 +61,6 @@ def test_the_first_chunk_has_names_tags_and_properties() -> None:
         assert said in first.header
 
 
-@pytest.mark.untraced
-def test_a_note_of_very_many_headings_is_split_by_length() -> None:
-    assert len(note_chunks(Document("a.md", "# a\n" * 25_000))) < 250
-
-
 def test_a_date_comes_from_the_properties_or_from_the_name() -> None:
     assert note_date(Document("daily/2026-06-13.md", "")) == "2026-06-13"
     assert note_date(Document("x.md", "---\ndate: 2026-01-02\n---\n")) == "2026-01-02"
@@ -95,31 +89,6 @@ def test_each_chunk_is_one_passage_of_the_index_and_knows_its_line(text: str, ti
         assert 1 <= line_number(document, piece.start) <= text.count("\n") + 1
 
 
-@pytest.mark.parametrize(
-    ("question", "text", "word"),
-    [
-        ("which planks are replaced", "One plank must be REPLACED.", "planks"),
-        ("running costs", "It runs; the cost is low.", "costs"),
-        ("who went there", "They go home.", "went"),
-        ("Größe", "die grösse", "grosse"),
-        ("東京タワー", "昨日東京へ行った", "東京"),
-        ("🙂", "fine 🙂", "🙂"),
-        ("part FM-1147", "impeller FM 1147", "1147"),
-    ],
-)
-def test_words_are_found_in_every_form(question: str, text: str, word: str) -> None:
-    assert word in question_words(question).found_in(text)
-
-
-@given(st.text(max_size=2000), st.text(max_size=60), st.integers(1, 700))
-def test_a_part_is_within_its_limit_and_trimmed(text: str, question: str, most: int) -> None:
-    start, end = best_part(text, question_words(question), most)
-    assert 0 <= start <= end <= len(text)
-    assert end - start <= most
-    if len(text) > most:
-        assert text[start:end] == text[start:end].strip()
-
-
 SECTIONS = [f"## Topic {n}\n\n" + f"Something else is told here, number {n}. " * 8 for n in range(12)]
 SECTIONS[7] = "## Rigging\n\n### Blocks\n\nThere are 24 blocks of ash. Number 17 squeaks.\n\n### Ropes\n\nBuff rope.\n"
 BOAT = Document("boat.md", "# The boat\n\nShe is old.\n\n" + "\n".join(SECTIONS))
@@ -142,11 +111,6 @@ def test_an_empty_note_or_no_room_gives_nothing() -> None:
     assert relevant_parts(Document("a.md", "---\na: b\n---\n"), "x", room=100, count=count) == []
     assert relevant_parts(BOAT, "block", room=0, count=count) == []
     assert relevant_parts(BOAT, "block", room=-5, count=count) == []
-
-
-def test_a_note_that_fits_is_used_whole() -> None:
-    note = Document("a.md", "# A\n\none\n\n## B\n\ntwo\n")
-    assert relevant_parts(note, "zebra", room=100, count=count) == [NotePart(0, len(note.text) - 1, "A")]
 
 
 some_lines = st.sampled_from(
@@ -186,3 +150,20 @@ def test_a_section_that_does_not_fit_is_shortened_around_the_match() -> None:
     text = parts_text(long, relevant_parts(long, "where is the key", room=50, count=count))
     assert text.startswith("# A")
     assert "under the stone" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("daily/2026-06-14.md", "Rain."),
+        ("14.06.2026 Sitzung.md", "Rain."),
+        ("Board.md", "---\ndate: 2026-06-14\n---\nRain."),
+        ("Vorstand.md", "---\ndatum: 14.6.2026\n---\nRegen."),
+    ],
+)
+def test_a_note_has_the_day_of_its_name_or_its_properties(path: str, text: str) -> None:
+    assert note_day(Document(path, text)) == Day(2026, 6, 14)
+
+
+def test_a_note_without_a_day_has_none() -> None:
+    assert note_day(Document("Version 3.md", "14 June 2026")) is None

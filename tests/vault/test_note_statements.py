@@ -59,25 +59,6 @@ def test_a_note_is_read_sentence_by_sentence_item_by_item_and_row_by_row() -> No
     ]
 
 
-def test_lines_with_tabs_are_rows_of_a_table() -> None:
-    pasted = "The year so far:\nRegion\tUnits\tLead\nØstfold\t91\tÅse Nygård\nOslo\t\tTor\nTroms\t7\nThat is all.\n"
-    assert [(each.kind, each.text, each.columns, each.line) for each in of(pasted)] == [
-        ("sentence", "The year so far:", "", 1),
-        ("row", "Østfold · Units: 91 · Lead: Åse Nygård", "Region Units Lead", 3),
-        ("row", "Oslo · Lead: Tor", "Region Units Lead", 4),
-        ("row", "Troms · Units: 7", "Region Units Lead", 5),
-        ("sentence", "That is all.", "", 6),
-    ]
-
-
-def test_a_table_with_tabs_may_have_no_names_of_columns_or_years_as_such() -> None:
-    assert [each.text for each in of("Hammer\t12.50\tshed\nSaw\t€ 18\tcellar\n")] == [
-        "Hammer · 12.50 · shed",
-        "Saw · € 18 · cellar",
-    ]
-    assert [each.text for each in of("City\t2024\t2025\nBergen\t4\t9\n")] == ["Bergen · 2024: 4 · 2025: 9"]
-
-
 def test_a_short_table_of_two_columns_is_told_as_a_whole_too() -> None:
     table = "| Who | Hours |\n|---|---|\n| Ann | 3 |\n| Ben | 5 |\n"
     assert [(each.kind, each.text) for each in of(table)] == [

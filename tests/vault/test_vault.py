@@ -1,5 +1,3 @@
-import sqlite3
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +8,8 @@ from tests.conftest import examples
 
 from recto.errors import Invalid, NotFound, RectoError
 from recto.vault import vault as module
-from recto.vault.folder import Folder, FolderEntry
-from recto.vault.links import Link, find_all_links, find_links
+from recto.vault.folder import Folder
+from recto.vault.links import find_all_links, find_links
 from recto.vault.vault import Document, Vault
 
 
@@ -47,24 +45,6 @@ def test_a_document_is_read_by_path_or_by_name(vault: Vault) -> None:
     assert vault.read("deep").path == "a/b/Deep.md"
     assert vault.read("[[Plan]]").path == "Plan.md"
     assert vault.read("[[Plan#Goals|x]]") == Document("Plan.md", "text of Plan.md")
-
-
-def test_opening_a_vault_reads_nothing(vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    walks: list[Path] = []
-    walk = Folder.walk
-
-    def counted(self: Folder) -> Iterator[FolderEntry]:
-        walks.append(self.root)
-        return walk(self)
-
-    monkeypatch.setattr(Folder, "walk", counted)
-    opened = Vault(vault.root, tmp_path / "cache.db")
-    assert opened.read("Plan.md").text == "text of Plan.md"
-    assert not walks
-    assert not (tmp_path / "cache.db").exists()
-    for _ in range(5):
-        opened.resolve(Link("[[Plan]]", "Plan"))
-    assert len(walks) == 1
 
 
 def test_documents_are_listed_by_folder_and_by_tag(linked: Vault) -> None:
@@ -192,35 +172,6 @@ def test_a_vault_that_goes_away_keeps_its_names_with_a_warning(linked: Vault, mo
     assert linked.warnings == []
 
 
-def test_a_damaged_cache_is_rebuilt_during_a_query(linked: Vault, tmp_path: Path) -> None:
-    assert len(linked.backlinks("Plan.md")) == 3
-    with sqlite3.connect(tmp_path / "cache.db") as db:
-        db.execute("DROP TABLE links")
-    db.close()
-    assert len(linked.backlinks("Plan.md")) == 3
-    assert "damaged" in linked.warnings[0]
-
-
-def test_many_threads_use_one_vault(linked: Vault) -> None:
-    failures: list[BaseException] = []
-
-    def use(number: int) -> None:
-        try:
-            for turn in range(10):
-                linked.write(f"t{number}.md", f"[[Plan]] {turn}")
-                assert linked.resolve(Link("[[Plan]]", "Plan")) == "Plan.md"
-                assert f"t{number}.md" in {each.source for each in linked.backlinks("Plan.md")}
-        except BaseException as why:
-            failures.append(why)
-
-    threads = [threading.Thread(target=use, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-
-
 NAMES = st.sampled_from(["a", "b", "sub/a", "sub/b", "c# d", "sub/c", "x|y", "é"])
 TEXTS = st.lists(
     st.sampled_from(
@@ -267,11 +218,6 @@ def test_edits_during_a_rename_are_preserved(linked: Vault, monkeypatch: pytest.
     text = linked.read("people/Ned.md").text
     assert "[[Scheme" in text
     assert text.endswith("typed meanwhile")
-
-
-def test_backlinks_of_a_missing_file_are_not_found(linked: Vault) -> None:
-    with pytest.raises(NotFound, match=r"no document Plann in the vault; did you mean Plan.md\?"):
-        linked.backlinks("Plann")
 
 
 def test_a_note_in_another_encoding_is_read_but_a_rename_cannot_rewrite_it(linked: Vault) -> None:

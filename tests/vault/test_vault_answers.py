@@ -77,13 +77,6 @@ def test_question_words_of_a_script_without_spaces_are_no_answer(unspaced: Asked
     assert unspaced.find(question).passages == ()
 
 
-def test_the_row_of_a_table_with_tabs_answers(tmp_path: Path) -> None:
-    rows = ["Region\tUnits\tRevenue\tLead", "Østfold\t91\t4,550\tÅse Nygård", "Vestland\t120\t6,000\tJon Berg"]
-    with asked_of(tmp_path, {"Sales.md": "# Sales\n\n" + "\n".join(rows) + "\n"}) as asked:
-        assert asked.quoted("Who leads Østfold?")[0] == "Østfold · Units: 91 · Revenue: 4,550 · Lead: Åse Nygård"
-        assert asked.quoted("What is the revenue of Vestland?")[0].startswith("Vestland · ")
-
-
 def test_a_question_that_is_written_in_a_note_answers_nothing(tmp_path: Path) -> None:
     with asked_of(tmp_path, {"Quiz.md": "# Quiz\n\n- Who feeds the owl at night?\n"}) as asked:
         assert asked.quoted("Who feeds the owl at night?") == []

@@ -2,7 +2,6 @@
 
 import shutil
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,13 +102,6 @@ def test_a_note_is_found_by_its_text_and_by_its_name(opened: Open, question: str
     assert 0 < found.hits[0].score <= 1
     assert found.hits[0].because
     assert found.warning == ""
-
-
-@pytest.mark.parametrize("question", ["", " \n", "the of and", '"', "***", "\x00", "zzzz"])
-def test_an_empty_question_finds_little_and_never_fails(opened: Open, question: str) -> None:
-    library = opened()
-    assert len(library.find_documents(question).hits) <= 3
-    assert len(library.find_excerpts(question).hits) <= 8
 
 
 def test_an_excerpt_is_verbatim_and_knows_its_place(opened: Open, root: Path) -> None:
@@ -235,36 +227,3 @@ def test_a_missing_folder_finds_nothing_and_is_one_sentence(opened: Open, root: 
     shutil.rmtree(root)
     assert library.find_documents("shellfish").hits == ()
     assert library.find_excerpts("shellfish").hits == ()
-
-
-def test_unreadable_notes_do_not_hold_up_the_others(opened: Open, root: Path) -> None:
-    (root / "bytes.md").write_bytes(b"zebra \x80 \xff")
-    (root / "binary.md").write_bytes(b"zebra \x00 \x80\xff" * 20)
-    with (root / "huge.md").open("wb") as file:
-        file.truncate(100_000_000)
-    (root / "broken.md").write_text("---\na: [\n---\nzebra too")
-    library = opened()
-    assert sorted(paths(library, "zebra")) == ["broken.md", "bytes.md"]
-    assert (library.status.indexed, library.status.left) == (len(NOTES) + 2, 0)
-
-
-def test_many_threads_may_search_while_notes_change(opened: Open, root: Path) -> None:
-    library, failed = opened(Letters()), list[BaseException]()
-
-    def ask(number: int) -> None:
-        try:
-            for turn in range(5):
-                (root / f"Thread {number}.md").write_text(f"Thread {number} in turn {turn} is weaving.")
-                library.find_excerpts("weaving")
-                library.find_documents("shellfish")
-                library.wake()
-        except BaseException as why:
-            failed.append(why)
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failed == []
-    assert {f"Thread {number}.md" for number in range(4)} <= set(paths(library, "weaving", most=9))

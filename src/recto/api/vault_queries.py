@@ -134,7 +134,6 @@ class VaultQueries:
         if path is None:
             near = self.did_you_mean(link.target)
             raise NotFound(f"{link.wikilink} leads to no document of the vault{near}", link=link.wikilink)
-        link = self.vault.disambiguate(link, here)
         return LinkTarget(link, path, self._lacking(link, path))
 
     def _lacking(self, link: Link, path: str) -> str:

@@ -30,15 +30,12 @@ class Foreground:
         self._changed = threading.Condition()
         self._turns: dict[ForegroundTurn, float] = {}
         self._ended = -self.QUIET_S
-        self._stops: list[Callable[[], None]] = []
 
     def begin(self) -> "ForegroundTurn":
         """Register a turn."""
         turn = ForegroundTurn(self)
         with self._changed:
             self._turns[turn] = time.monotonic()
-            for stop in self._stops:
-                stop()
         return turn
 
     def end(self, turn: "ForegroundTurn") -> None:
@@ -66,17 +63,6 @@ class Foreground:
         """Make waiting work check whether it should stop."""
         with self._changed:
             self._changed.notify_all()
-
-    @contextmanager
-    def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Call `stop` when a turn begins within the block."""
-        with self._changed:
-            self._stops.append(stop)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._stops.remove(stop)
 
 
 class ForegroundTurn:

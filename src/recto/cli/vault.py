@@ -37,8 +37,8 @@ GROUPINGS = ("document", "conversation")
 BAR_WIDTH = 20
 LEFT_OUT = {"document": "documents", "conversation": "conversations"}
 """Counts that make no sense for one document or conversation."""
-GRAPH_FORMATS = ("html", "dot", "json")
-ENDINGS = {".html": "html", ".dot": "dot", ".gv": "dot", ".json": "json"}
+GRAPH_FORMATS = ("html", "json")
+ENDINGS = {".html": "html", ".json": "json"}
 
 
 @click.group()
@@ -485,8 +485,8 @@ def _check_output(output: str) -> None:
 
 
 def _written(graph: "Graph", kind: str, root: Path) -> str:
-    from recto.vault.graph import to_dot, to_html, to_json
+    from recto.vault.graph import to_html, to_json
 
     if kind == "json":
         return to_json(graph) + "\n"
-    return to_dot(graph) if kind == "dot" else to_html(graph, root.name, f"{root.as_uri()}/")
+    return to_html(graph, root.name, f"{root.as_uri()}/")

@@ -128,10 +128,6 @@ class MessageIndex:
         hits, note = self._find(query, patience, scope.number if patience is WAIT_IN_TURN else None, choose)
         return self.read(hits), note
 
-    def prepare(self, text: str, home: str) -> None:
-        self._lookup.open()
-        self._finder.prepare(Query(text, home))
-
     def search(
         self, text: str, *, home: str | None = None, homes: Collection[str] | None = None, only: Filter, most: int
     ) -> tuple[list[Hit], str]:
@@ -281,9 +277,8 @@ class MessageIndex:
                 self._may_lag = False
                 self.forget_removed()
             batch = self._at_most(BEHIND_BATCH if self._behind > FAR_BEHIND else BACKGROUND_BATCH)
-            if self._feed(batch) > 0 or self._index.file.merge_segments():
+            if self._feed(batch) > 0:
                 return True
-            self._finder.warm()
             return meaning is not None and meaning.make_batch() > 0
         except RectoError as why:
             self._trouble = why.message

@@ -8,7 +8,6 @@ import logging
 import os
 import sqlite3
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -25,20 +24,15 @@ MIN_LIFE_S = 600.0
 # Errors that do not mean the file is damaged.
 _HARMLESS = "BUSY LOCKED FULL IOERR CANTOPEN PERM AUTH NOMEM INTERRUPT PROTOCOL MISUSE NOLFS"
 _NOT_DAMAGE = frozenset(getattr(sqlite3, f"SQLITE_{name}") for name in _HARMLESS.split())
-_MARK = "rebuilt for"
 
 
 class UnreadableContent(sqlite3.DatabaseError):
     """SQLite can read the file, but the code that uses its rows cannot interpret them."""
 
-    def __init__(self, why: Exception) -> None:
-        super().__init__(f"{type(why).__name__}: {why}")
-        self.place = f"{type(why).__name__} in {traceback.extract_tb(why.__traceback__)[-1].name}"
-
 
 class DisposableFile:
     def __init__(self, path: Path, name: str, prepare: Callable[[sqlite3.Connection], None]) -> None:
-        """`prepare` creates missing tables, including `marks` if the owner uses `interpreting`."""
+        """`prepare` creates missing tables."""
         self.path, self.name = path, name
         self.rebuild_reason = ""
         """Why the file had to be rebuilt; empty if it did not."""
@@ -72,22 +66,23 @@ class DisposableFile:
         except (RectoError, sqlite3.Error, OSError, MemoryError):
             raise
         except Exception as why:
-            raise UnreadableContent(why) from why
+            raise UnreadableContent(f"{type(why).__name__}: {why}") from why
 
     def recover(self, why: Exception) -> None:
         """Empty the file after an error that shows damage. Raises any other error as a RectoError."""
-        if not self._is_damage(why) or self._fails_again(why):
+        is_recent = self._emptied_at is not None and time.monotonic() - self._emptied_at < MIN_LIFE_S
+        if is_recent or not self._is_damage(why):
             raise self.error(why) from why
         reason = f"{self.name} was damaged ({why}) and is being rebuilt"
         log.warning("%s: %s", self.path, reason)
         log.debug("the error that revealed the damage", exc_info=why)
-        self.empty(reason, mark=why.place if isinstance(why, UnreadableContent) else "")
+        self.empty(reason)
         self._emptied_at = time.monotonic()
 
-    def empty(self, reason: str, mark: str = "") -> None:
+    def empty(self, reason: str) -> None:
         """Replace the file's content with empty tables. Raises StoreError."""
         try:
-            self._overwrite(mark)
+            self._overwrite()
         except (sqlite3.Error, OSError) as why:
             if not self._is_damage(why):
                 raise self.error(why) from why
@@ -102,7 +97,7 @@ class DisposableFile:
         self.rebuild_reason = reason
         self.rebuilds += 1
 
-    def _overwrite(self, mark: str) -> None:
+    def _overwrite(self) -> None:
         """Empty the file in one transaction. Deleting it would leave other processes with an unlinked file."""
         until = time.monotonic() + BUSY_S
 
@@ -113,8 +108,6 @@ class DisposableFile:
         create_private_file(self.path)
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
             self._prepare(fresh)
-            if mark:
-                fresh.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (_MARK, mark))
             with (
                 closing(sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)) as damaged,
                 self.interpreting(),
@@ -136,16 +129,6 @@ class DisposableFile:
         if any(os.path.lexists(path) and not path.is_file() for path in self._paths):
             return code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)
         return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF not in _NOT_DAMAGE
-
-    def _fails_again(self, why: Exception) -> bool:
-        """True if rebuilding would not help: the last rebuild is recent, or had the same reason."""
-        if self._emptied_at is not None and time.monotonic() - self._emptied_at < MIN_LIFE_S:
-            return True
-        if isinstance(why, UnreadableContent):
-            with suppress(sqlite3.Error), self.interpreting(), closing(sqlite3.connect(self.path)) as db:
-                found = db.execute("SELECT value FROM marks WHERE name = ?", (_MARK,)).fetchone()
-                return bool(found == (why.place,))
-        return False
 
     def error(self, why: Exception) -> RectoError:
         if isinstance(why, RectoError):

@@ -56,6 +56,15 @@ def familiarity(embedder: Embedder, text: str) -> float:
     return known(text) if known else 1.0
 
 
+def language_factor(embedder: Embedder, question: str, sample: str) -> float:
+    """How much the similarity of a question counts for texts in the language of a sample."""
+    if not isinstance(embedder, LocalEmbedder):
+        return familiarity(embedder, sample)
+    # where the second embedder knows only one of the languages, its part of both vectors is missing
+    known, told = (familiarity(embedder.parts[1], each) for each in (question, sample))
+    return float(((1 + known) * (1 + told)) ** 0.5 / (1 + known * told))
+
+
 class EmbedderPause:
     """Blocks calls to an embedder for a minute after a failure, so that searches can say why."""
 
@@ -163,10 +172,8 @@ def weights_of(name: str) -> tuple[str, ...]:
 
 
 class LocalEmbedder:
-    """Both local embedders as one. The first knows many languages, the second is better at English.
-
-    An index of passages stores their vectors separately. For short texts, which are few, each vector holds both.
-    """
+    """Both local embedders as one: each vector holds both. The first knows many languages, the second is better at
+    English."""
 
     name = LOCAL
 

@@ -3,12 +3,9 @@
 All of its content can be rebuilt, so nothing is ever repaired: see DisposableFile.
 """
 
-import os
-import shutil
 import sqlite3
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +15,7 @@ from recto.search.disposable_file import DisposableFile, close_quietly
 
 T = TypeVar("T")
 
-VERSION = "4"
+VERSION = "5"
 # A turn, a search and the background use the file at the same time; rarely more.
 MAX_IDLE = 3
 
@@ -44,30 +41,6 @@ CREATE TABLE embedders (n INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, done IN
 CREATE TABLE vectors (
     embedder INTEGER NOT NULL, sha BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, sha)) WITHOUT ROWID;
 """
-# Triggers keep the sums over all channels, in groups of this many partitions: summing over a hundred thousand
-# conversations would take longer than the rest of a search. Replacing a row fires only the trigger before the
-# insertion.
-SUM_BITS = 42
-_SUMS = (
-    "CREATE TABLE lane_sums (block INTEGER PRIMARY KEY, passages INTEGER NOT NULL, words INTEGER NOT NULL)",
-    f"""CREATE TRIGGER lane_replaced BEFORE INSERT ON lanes BEGIN
-        INSERT INTO lane_sums SELECT NEW.n >> {SUM_BITS}, 0, 0
-            WHERE NOT EXISTS (SELECT 1 FROM lane_sums WHERE block = NEW.n >> {SUM_BITS});
-        UPDATE lane_sums SET
-            passages = passages - coalesce((SELECT passages FROM lanes WHERE n = NEW.n), 0) + NEW.passages,
-            words = words - coalesce((SELECT words FROM lanes WHERE n = NEW.n), 0) + NEW.words
-            WHERE block = NEW.n >> {SUM_BITS};
-    END""",
-    f"""CREATE TRIGGER lane_deleted AFTER DELETE ON lanes BEGIN
-        UPDATE lane_sums SET passages = passages - OLD.passages, words = words - OLD.words
-            WHERE block = OLD.n >> {SUM_BITS};
-    END""",
-)
-_SUM_NAMES = "('lane_sums', 'lane_replaced', 'lane_deleted')"
-
-# Every addition leaves a segment, and a search opens all of them for each of its words. FTS5 merges some immediately;
-# more than this are merged in the background, this many pages at a time.
-MAX_SEGMENTS, MERGED_PAGES = 6, 200
 
 
 class _Use(NamedTuple):
@@ -78,8 +51,6 @@ class _Use(NamedTuple):
 class IndexFile(DisposableFile):
     def __init__(self, path: Path) -> None:
         super().__init__(path, "the search index", self._prepare_tables)
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
-        """The location of the file while its folder is not writable."""
         self._local = threading.local()
         """The connection this thread is using, unless the file was closed since, and whether it is inside `run`."""
         self._idle: list[sqlite3.Connection] = []
@@ -119,7 +90,7 @@ class IndexFile(DisposableFile):
 
         return self.run(interpreted)
 
-    def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def read(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """Return all rows; none if the file was damaged."""
 
         def rows() -> list[Any]:
@@ -137,7 +108,7 @@ class IndexFile(DisposableFile):
             yield outer.db
             return
         with self._lock:
-            use = _Use(self._generation, self._idle.pop() if self._idle else self._open_connection())
+            use = _Use(self._generation, self._idle.pop() if self._idle else self.connect())
         self._local.use = use
         try:
             yield use.db
@@ -149,16 +120,15 @@ class IndexFile(DisposableFile):
                 else:
                     close_quietly(use.db)
 
-    def write(self, work: Callable[[sqlite3.Connection], T], *, changes: bool = True) -> T:
-        """Run work in one transaction. `changes` makes all readers notice it."""
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run work in one transaction, which all readers notice."""
 
         def transaction() -> T:
             with self.interpreting(), self.in_use() as db:
                 db.execute("BEGIN IMMEDIATE")
                 try:
                     result = work(db)
-                    if changes:
-                        db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
+                    db.execute("INSERT OR REPLACE INTO marks VALUES ('changes', ?)", (new_id(),))
                     db.execute("COMMIT")
                 except BaseException:
                     with suppress(sqlite3.Error):
@@ -171,12 +141,6 @@ class IndexFile(DisposableFile):
     def optimize(self) -> None:
         """Merge all full-text segments; words are then found in two thirds of the time."""
         self.write(lambda db: db.execute("INSERT INTO words (words) VALUES ('optimize')").close())
-
-    def merge_segments(self) -> bool:
-        """Merge some segments of the full-text index; return True if more remain. The content does not change."""
-        if self.read("SELECT count(DISTINCT segid) FROM words_idx")[0][0] <= MAX_SEGMENTS:
-            return False
-        return self.write(_merge, changes=False)
 
     @property
     def change_id(self) -> str:
@@ -191,8 +155,6 @@ class IndexFile(DisposableFile):
 
     def close(self) -> None:
         self._close_idle()
-        if self._copy is not None:
-            self._copy.cleanup()
 
     def _close_idle(self) -> None:
         with self._lock:
@@ -200,26 +162,12 @@ class IndexFile(DisposableFile):
             while self._idle:
                 close_quietly(self._idle.pop())
 
-    def _open_connection(self) -> sqlite3.Connection:
-        there = next(folder for folder in self.path.absolute().parents if folder.exists())
-        if not os.access(there, os.W_OK):
-            # use and extend a copy elsewhere while this is open
-            self._copy = tempfile.TemporaryDirectory(prefix="recto-")
-            copy = Path(self._copy.name) / self.path.name
-            for suffix in ("", "-wal"):
-                with suppress(FileNotFoundError):
-                    shutil.copyfile(f"{self.path}{suffix}", f"{copy}{suffix}")
-            self.path = copy
-        return self.connect()
-
     def _prepare_tables(self, db: sqlite3.Connection) -> None:
         if not self._is_current(db):
             db.execute("BEGIN IMMEDIATE")
             if not self._is_current(db):  # another process may have been quicker
                 _create_tables(db)
             db.execute("COMMIT")
-        if db.execute(f"SELECT count(*) FROM sqlite_master WHERE name IN {_SUM_NAMES}").fetchone()[0] != len(_SUMS):
-            raise sqlite3.DatabaseError("a table or a trigger is missing")
 
     def _is_current(self, db: sqlite3.Connection) -> bool:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone():
@@ -235,16 +183,8 @@ def _create_tables(db: sqlite3.Connection) -> None:
     for condition in ("sql LIKE 'CREATE VIRTUAL%'", "type = 'table' AND name NOT LIKE 'sqlite_%'"):
         for (name,) in db.execute(f"SELECT name FROM sqlite_master WHERE {condition}").fetchall():
             db.execute(f'DROP TABLE "{name}"')
-    for statement in (*_TABLES.split(";"), *_SUMS):
+    for statement in _TABLES.split(";"):
         db.execute(statement)
     # `removed` tells processes that hold passages in memory to drop them
     marks = [("version", VERSION), ("removed", new_id()), ("changes", new_id())]
     db.executemany("INSERT INTO marks VALUES (?, ?)", marks)
-
-
-def _merge(db: sqlite3.Connection) -> bool:
-    before = db.total_changes
-    db.execute("INSERT INTO words (words, rank) VALUES ('usermerge', 2)")
-    configured = db.total_changes
-    db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (MERGED_PAGES,))
-    return db.total_changes - configured > configured - before

@@ -5,10 +5,9 @@ channels lanes.
 """
 
 import hashlib
-import math
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,8 +16,8 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from recto.base.ids import new_id
-from recto.search.dates import is_of_years, joint_label, kind_label, passage_labels, time_range_labels
-from recto.search.index_file import SUM_BITS, IndexFile
+from recto.search.dates import passage_labels
+from recto.search.index_file import IndexFile
 from recto.search.passages import asks_only, split_passages
 from recto.search.terms import folded_text, folded_words, index_terms, topical
 
@@ -35,7 +34,6 @@ COLUMNS = "n, item, start, end, place, branch, kind, who, at, words, asks, sha"
 _NUMBERS = Decoder(list[int])
 K = TypeVar("K")
 T = TypeVar("T")
-TEXTS_AT_ONCE = 500
 MAX_CACHED_PARTITIONS = 8
 
 
@@ -92,10 +90,13 @@ class Filter(Struct, frozen=True):
     before: str | None = None
 
     @property
-    def labels(self) -> list[list[str]]:
-        """Groups of labels. A match has a label of each group, but having one does not make it a match."""
-        groups = [[kind_label(self.kind)] if self.kind else [], time_range_labels(self.since, self.before)]
-        return [group for group in groups if group]
+    def condition(self) -> tuple[str, list[str]]:
+        """For a statement that reads `words`; the same as `matches`."""
+        parts = {"kind = ?": self.kind, "at >= ?": self.since, "at <> '' AND at < ?": self.before}
+        used = {part: value for part, value in parts.items() if value is not None}
+        if not used:
+            return "", []
+        return f" AND EXISTS (SELECT 1 FROM passages WHERE n = words.rowid AND {' AND '.join(used)})", [*used.values()]
 
     def matches(self, passage: Passage) -> bool:
         return (
@@ -179,71 +180,42 @@ class KeywordIndex:
         return int(rows[0][0]) if rows else None
 
     def extent(self, partition: int | None) -> Extent:
-        table = "lane_sums" if partition is None else "lanes WHERE n BETWEEN ? AND ?"
-        values = () if partition is None else _bounds(partition)
-        passages, words = self.file.read(f"SELECT sum(passages), sum(words) FROM {table}", values)[0]
+        query = "SELECT sum(passages), sum(words) FROM lanes WHERE n BETWEEN ? AND ?"
+        passages, words = self.file.read(query, _bounds(partition))[0]
         return Extent(passages or 0, words or 0)
 
     def matching(
-        self, terms: Sequence[Sequence[str]], partition: int | None, limit: int, after: int = -1, labels: str = ""
+        self, terms: Sequence[Sequence[str]], partition: int | None, limit: int, only: Filter = NO_FILTER
     ) -> list[int]:
-        """The newest passages that contain every term (word or label) in one of its forms; `term*` matches a prefix.
-        Only passages with numbers above `after` and with matching `labels` count."""
-        return self.matching_each([terms], partition, limit, after, labels)[0]
+        """The newest passages that contain every term (word or label) in one of its forms; `term*` matches a
+        prefix."""
+        return self.matching_each([terms], partition, limit, only)[0]
 
     def matching_each(
         self,
         searches: Sequence[Sequence[Sequence[str]]],
         partition: int | None,
         limit: int,
-        after: int = -1,
-        labels: str = "",
-        *,
-        order: str = "DESC",
+        only: Filter = NO_FILTER,
     ) -> list[list[int]]:
-        """The same for several lists of terms, read as one row: other threads run after each row. Ascending order
-        (`ASC`) finds the oldest, in two thirds of the time."""
-        low, high = _bounds(partition)
-        query = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid {order} LIMIT ?"
+        """The same for several lists of terms, read as one row: other threads run after each row."""
+        condition, wanted = only.condition
+        query = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?{condition}"
+        query += " ORDER BY rowid DESC LIMIT ?"
         # as one text: reading thousands of rows takes three times as long
         columns = ", ".join([f"(SELECT json_group_array(rowid) FROM ({query}))"] * len(searches))
         values = list[str | int]()
         for terms in searches:
-            expression = " AND ".join([*map(_any_of, terms), *([labels] if labels else [])])
-            values += (expression, max(low, after + 1), high, limit)
+            values += (" AND ".join(map(_any_of, terms)), *_bounds(partition), *wanted, limit)
         found = self.file.read(f"SELECT {columns}", values)[0] if searches else ()
         return [sorted(_NUMBERS.decode(each), reverse=True) for each in found]
 
-    def label_expression(self, labels: Sequence[Sequence[str]]) -> str:
-        """An expression for passages with one label of each group: of a kind, of a time, or both."""
-        if len(labels) < 2:
-            return " AND ".join(map(_any_of, labels))
-        (kind,), times = labels
-        years = [joint_label(kind, label) for label in times if is_of_years(label)]
-        days = [label for label in times if not is_of_years(label)]
-        parts = [_any_of(years)] if years else []
-        return f"({' OR '.join([*parts, f'({_quote(kind)} AND {_any_of(days)})'] if days else parts)})"
-
     def count_from(self, number: int, partition: int | None) -> float:
         """The approximate number of passages with this number or a greater one."""
-        later = 0.0
-        if partition is not None:
-            query = "SELECT n, last, passages FROM lanes WHERE n BETWEEN ? AND ? AND last > n"
-            channels = self.file.read(query, _bounds(partition))
-        else:  # a hundred thousand conversations have as many channels: sample a few
-            block = number >> SUM_BITS
-            (later,) = self.file.read(
-                "SELECT (SELECT coalesce(sum(passages), 0) FROM lane_sums WHERE block > ?) "
-                "+ (SELECT coalesce(sum(passages), 0) FROM lanes WHERE n >= ? AND n < ?)",
-                (block, number, (block + 1) << SUM_BITS),
-            )[0]
-            last = "SELECT n, last, passages FROM lanes WHERE n < ? ORDER BY n DESC LIMIT 1"
-            channels = self.file.read(last, (number,))
-        return later + math.fsum(
-            passages * (1.0 if before >= number else (last - number + 1.0) / (last - before))
-            for before, last, passages in channels
-            if last >= number
-        )
+        share = "CASE WHEN n >= :from THEN 1.0 ELSE (last - :from + 1.0) / (last - n) END"
+        query = f"SELECT total(passages * {share}) FROM lanes WHERE n BETWEEN :low AND :high AND last >= :from"
+        low, high = _bounds(partition)
+        return float(self.file.read(query, {"from": number, "low": low, "high": high})[0][0])
 
     def passages(self, numbers: Iterable[int]) -> dict[int, Passage]:
         query = f"SELECT {COLUMNS} FROM passages WHERE n IN (SELECT value FROM json_each(?))"
@@ -261,25 +233,11 @@ class KeywordIndex:
         )
         return {number: zlib.decompress(packed).decode() for number, packed in rows}
 
-    def every_text(self) -> Iterator[str]:
-        last = -1
-        while rows := self.file.read("SELECT n, text FROM texts WHERE n > ? ORDER BY n LIMIT ?", (last, TEXTS_AT_ONCE)):
-            yield from (zlib.decompress(packed).decode() for _, packed in rows)
-            last = rows[-1][0]
-
     @property
     def queue_end(self) -> int:
         """The number of the last queue entry, which grows with every added passage. Passage numbers cannot show what
         is new: a later one may be smaller, in another channel."""
         return int(self.file.read("SELECT coalesce(max(n), 0) FROM queue")[0][0])
-
-    def columns(self, partition: int, queue_end: int = 0) -> list[str]:
-        """Numbers, positions, branches, word counts and questions (1) of passages added after a queue entry, separated
-        by commas: as rows they would take five times as long to read."""
-        joined = ", ".join(f"group_concat({name})" for name in ("n", "place", "branch", "words", "asks"))
-        added, values = _added(partition, queue_end)
-        row = self.file.read(f"SELECT {joined} FROM (SELECT n, place, branch, words, asks {added})", values)[0]
-        return [column or "" for column in row]
 
     def hashes(self, partition: int | None, queue_end: int = 0) -> list[tuple[int, bytes]]:
         added, values = _added(partition, queue_end)
@@ -379,7 +337,7 @@ def _cut_passage(item: IndexItem, start: int, end: int, *, keeps_text: bool) -> 
     count = len(topical(once))
     where = (item.number, start, end, item.position, item.branch)
     row = (*where, item.kind, item.speaker, item.time, count, asks_only(text), text_hash(text, item.speaker))
-    return CutPassage(row, count, f"{index_terms(once)} {passage_labels(item.kind, item.time)}", packed)
+    return CutPassage(row, count, f"{index_terms(once)} {passage_labels(item.time[:10])}", packed)
 
 
 def write_items(db: sqlite3.Connection, partitions: Mapping[str, Sequence[CutItem]]) -> None:

@@ -2,12 +2,8 @@
 
 import json
 import mmap
-import os
 import struct
-import tempfile
-import zlib
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +11,6 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from recto.base.home_files import make_private_folder
 from recto.base.ids import varint
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -84,9 +79,6 @@ EPSILON = 1e-12
 # Seven bits: on x86 without VNNI the sum of two 8-bit products saturates. Costs 0.001 of cosine.
 MAX_INT8 = 64
 INPUT = "tokens"
-GRAPH_FILE = "all-MiniLM-L6-v2.int8.onnx"
-# The checksum of the graph made by this version; any other means damaged or outdated.
-GRAPH_CRC32 = 0x5817EB9F
 
 
 def read_weights(path: Path) -> Weights:
@@ -103,39 +95,9 @@ def read_weights(path: Path) -> Weights:
     return tensors
 
 
-def open_graph(weights: Weights, folder: Path) -> bytes | str:
-    """The path of the graph in the folder, or a new graph, made in a tenth of a second and saved if possible."""
-    path = folder / GRAPH_FILE
-    # mapped, because freeing a block of 23 MB makes malloc keep later ones of that size
-    with (
-        suppress(OSError, ValueError),
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
-    ):
-        if zlib.crc32(content) == GRAPH_CRC32:
-            return str(path)
-    graph = make_graph(weights)
-    with suppress(OSError):
-        _save(graph, path)
-    return graph
-
-
-def _save(graph: bytes, path: Path) -> None:
-    """Write the file atomically, even if two processes do so simultaneously."""
-    make_private_folder(path.parent)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".onnx", delete=False) as file:
-        try:
-            file.write(graph)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-
-
 def make_graph(weights: Weights) -> bytes:
-    """The graph for one text: summed embeddings (1, tokens, WIDTH) in, the mean of the output (1, WIDTH) out."""
+    """The graph for one text: summed embeddings (1, tokens, WIDTH) in, the mean of the output (1, WIDTH) out. Takes a
+    tenth of a second."""
     graph = OnnxGraph()
     state = _norm(graph, weights, "embeddings.LayerNorm", INPUT)
     for number in range(LAYERS):

@@ -36,53 +36,42 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EXIT_GUARD = ExitGuard()
-# A model unused for this long is unloaded. Loading it again takes half a second.
+# Models unused for this long are unloaded. Loading one again takes half a second.
 IDLE_S = 300.0
 
 
 class OnnxModel(Protocol):
-    def vector(self, text: str, options: Any = None) -> "Vector":
-        """All zeros for a text without words. `options` are onnxruntime's for one run."""
+    def vector(self, text: str) -> "Vector":
+        """All zeros for a text without words."""
         ...
 
 
-class _Loaded:
-    def __init__(self, model: OnnxModel) -> None:
-        self.model, self.used = model, time.monotonic()
-
-
-_loaded: dict[Path, _Loaded] = {}
+_loaded: dict[Path, OnnxModel] = {}
 """Loaded models by their weights, shared by all desks of the process."""
 _loading = threading.Lock()
-_timer: threading.Timer | None = None
+_used = 0.0
+"""When a model was used last."""
 
 
-def release_idle(idle_s: float = IDLE_S) -> None:
-    """Unload models that were idle for this long, and check again when the next one may be."""
+def _release_later(seconds: float) -> None:
+    timer = threading.Timer(seconds, _release_idle)
+    timer.daemon = True
+    timer.start()
+
+
+def _release_idle() -> None:
+    """Unloads all models if none was used for a while; else waits on."""
     with EXIT_GUARD.passed() as is_open:
         if not is_open:
             return
         with _loading:
-            idle = [folder for folder, each in _loaded.items() if time.monotonic() - each.used >= idle_s]
-            for folder in idle:
-                del _loaded[folder]
-            _release_later(idle_s)
-        if idle:
-            with suppress(OSError, AttributeError):  # otherwise glibc keeps freed memory
-                ctypes.CDLL(None).malloc_trim(0)
-
-
-def _release_later(idle_s: float) -> None:
-    """Set the only timer, for the model that will be idle first; none if no model is loaded. Needs the lock."""
-    global _timer
-    if _timer:
-        _timer.cancel()
-    _timer = None
-    if _loaded:
-        first_used = min(each.used for each in _loaded.values())
-        _timer = threading.Timer(first_used + idle_s - time.monotonic(), release_idle, [idle_s])
-        _timer.daemon = True
-        _timer.start()
+            left = _used + IDLE_S - time.monotonic()
+            if left > 0:
+                _release_later(left)
+                return
+            _loaded.clear()
+        with suppress(OSError, AttributeError):  # otherwise glibc keeps freed memory
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class OnnxEmbedder(ABC):
@@ -115,26 +104,16 @@ class OnnxEmbedder(ABC):
     def embed(self, texts: Sequence[str]) -> "Vectors":
         import numpy as np  # slow import
 
-        generation, vectors = self._generation, []
+        generation = self._generation
+        vectors: list[Vector] = []
         for text in texts:
-            vector = self._background_vector(text, generation) if is_background() else None
-            vectors.append(self._vector(text, generation) if vector is None else vector)
+            if is_background():
+                FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
+            with EXIT_GUARD.passed() as is_open:
+                if generation != self._generation or not is_open:
+                    raise NoVectors(f"The embedder {self.name} was closed.")
+                vectors.append(self._open_model().vector(text))
         return normalize_vectors(vectors or np.zeros((0, self.width)), texts)
-
-    def _background_vector(self, text: str, generation: int) -> "Vector | None":
-        """Return None if a turn began meanwhile. The second try always finishes, since turns may follow each other."""
-        FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
-        vector = self._vector(text, generation, can_stop=True)
-        if vector is None:
-            FOREGROUND.wait(is_stopped=lambda: generation != self._generation)
-        return vector
-
-    def _vector(self, text: str, generation: int, *, can_stop: bool = False) -> "Vector | None":
-        with EXIT_GUARD.passed() as is_open:
-            if generation != self._generation or not is_open:
-                raise NoVectors(f"The embedder {self.name} was closed.")
-            model = self._open_model()
-            return _vector_before_turn(model, text) if can_stop else model.vector(text)
 
     def close(self) -> None:
         """Stop a running batch after its current text. The next call loads the model again."""
@@ -148,13 +127,13 @@ class OnnxEmbedder(ABC):
             weights = named(self.name)
             self._folder = weights.path(weights.files[0]).parent
         with _loading:
-            if loaded := _loaded.get(self._folder):
-                loaded.used = time.monotonic()
-                return loaded.model
-            loaded = _loaded[self._folder] = _Loaded(self._load_from(self._folder))
-            if not _timer:
-                _release_later(IDLE_S)
-            return loaded.model
+            global _used
+            _used = time.monotonic()
+            if self._folder not in _loaded:
+                if not _loaded:
+                    _release_later(IDLE_S)
+                _loaded[self._folder] = self._load_from(self._folder)
+            return _loaded[self._folder]
 
     def _load_from(self, folder: Path) -> OnnxModel:
         try:
@@ -169,20 +148,6 @@ class OnnxEmbedder(ABC):
 
 def _install(name: str) -> str:
     return f"`pip install 'recto-context[meaning]'` and `recto models pull {name}`"
-
-
-def _vector_before_turn(model: OnnxModel, text: str) -> "Vector | None":
-    """Return None if stopped because a turn began: a long text would take its processor for 30 ms."""
-    import onnxruntime  # only needed to embed
-
-    options = onnxruntime.RunOptions()
-    try:
-        with FOREGROUND.stopping(lambda: setattr(options, "terminate", True)):
-            return model.vector(text, options)
-    except Exception:  # which exception a stopped run raises is undocumented
-        if not options.terminate:
-            raise
-        return None
 
 
 def _open_session(graph: bytes | str, *, custom_operators: str = "", optimizes: bool = False) -> Any:
@@ -235,7 +200,7 @@ class _MiniLMModel:
     """Looks up token embeddings outside the graph, so that half of the weights stay on disk until used."""
 
     def __init__(self, folder: Path) -> None:
-        from recto.search.minilm import INPUT, WordPiece, open_graph, read_weights  # imports numpy
+        from recto.search.minilm import INPUT, WordPiece, make_graph, read_weights  # imports numpy
 
         weights = read_weights(folder / "model.safetensors")
         self._tokenizer = WordPiece(folder / "vocab.txt")
@@ -243,7 +208,7 @@ class _MiniLMModel:
         kinds = weights["embeddings.token_type_embeddings.weight"]
         self._positions = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS] + kinds[0]
         self._zeros: Vector = self._positions[0] * 0
-        self._input, self._session = INPUT, _open_session(open_graph(weights, folder))
+        self._input, self._session = INPUT, _open_session(make_graph(weights))
 
     def split_words(self, text: str) -> tuple[list[str], int]:
         """The words, and the number of pieces, including those for accents and letters of other scripts, which the
@@ -255,12 +220,12 @@ class _MiniLMModel:
         pieces = len(ids) + len(letters) - len(words) + 2 * sum(len(word) for word in found if not word.isascii())
         return found, pieces
 
-    def vector(self, text: str, options: Any = None) -> "Vector":
+    def vector(self, text: str) -> "Vector":
         ids = self._tokenizer.ids(text, MAX_TOKENS)
         if not ids:
             return self._zeros
         tokens = self._words[ids] + self._positions[: len(ids)]
-        vector: Vector = self._session.run(None, {self._input: tokens[None]}, options)[0][0]
+        vector: Vector = self._session.run(None, {self._input: tokens[None]})[0][0]
         return vector
 
 
@@ -298,9 +263,9 @@ class _EncoderModel:
         self._session = _open_session(str(graph), custom_operators=get_library_path(), optimizes=True)
         self._zeros: Vector = np.zeros(MultilingualEncoder.width, np.float32)
 
-    def vector(self, text: str, options: Any = None) -> "Vector":
+    def vector(self, text: str) -> "Vector":
         head = text[:MAX_CHARACTERS].encode("utf-8", "ignore").decode("utf-8")  # a lone surrogate cannot be encoded
         if not any(map(str.isalnum, head)):
             return self._zeros
-        vector: Vector = self._session.run(None, {"inputs": [head]}, options)[0][0]
+        vector: Vector = self._session.run(None, {"inputs": [head]})[0][0]
         return vector

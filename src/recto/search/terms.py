@@ -13,8 +13,6 @@ MAX_TERMS = 48
 
 UNSPACED_RUN = re.compile(f"[{UNSPACED_SCRIPTS}{HANGUL}]+")
 _PUNCTUATION = {code: " " for code in range(128) if not chr(code).isalnum()}
-# As bytes, which are translated seven times as fast.
-_ASCII_PUNCTUATION = bytes(ord(_PUNCTUATION.get(code, chr(code))) for code in range(256))
 # The article, also with the prefixes for "and", "in", "like" and "for".
 _ARABIC_PREFIX = re.compile(r"^(?:[وف]?(?:[بك]?ال|لل))(?=\w{3})")
 # Forms of a long word share about this many first letters in any language.
@@ -75,10 +73,8 @@ QUESTION_WORDS = COMMON_WORDS.union(_LISTED["question_verbs"]["en"])
 def folded_text(text: str) -> str:
     """The words of a text in lower case without accents, each between two spaces; unspaced scripts stay unsplit."""
     normalized = normalize_text(text)
-    if normalized.isascii():
-        spaced = normalized.encode("ascii").translate(_ASCII_PUNCTUATION).decode("ascii")
-    else:  # decomposing splits Hangul syllables; this recombines them
-        spaced = unicodedata.normalize("NFC", normalized).translate(_PUNCTUATION)
+    # decomposing splits Hangul syllables; this recombines them
+    spaced = unicodedata.normalize("NFC", normalized).translate(_PUNCTUATION)
     return f" {' '.join(spaced.split())} "
 
 

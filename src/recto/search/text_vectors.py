@@ -26,7 +26,7 @@ from recto.search.index_file import IndexFile
 from recto.search.vector_index import VectorStore
 
 if TYPE_CHECKING:
-    from recto.search.vector_table import Row, Rows, VectorTable
+    from recto.search.vector_table import Row, Rows
 
 # Texts per call of the embedder, which is also the longest a question waits.
 BATCH = 8
@@ -82,7 +82,7 @@ class TextVectors:
         """`_making`: no text is embedded twice."""
         self._pending: dict[bytes, str] = {}
         self._failed: set[bytes] = set()
-        self._table: VectorTable | None = None
+        self._rows: dict[bytes, Row] = {}
         self._questions: OrderedDict[str, Row] = OrderedDict()
 
     @property
@@ -138,24 +138,32 @@ class TextVectors:
         self, embedder: Embedder, questions: "Rows", texts: HashedTexts, others: HashedTexts
     ) -> Similarities:
         with self._lock:
-            if self._table is None:
-                return Similarities(missing=len(texts))
-            if self._table.width != questions.shape[1]:
+            found, beside = (self._compare(embedder, questions, each.hashes) for each in (texts, others))
+            missing = sum(sha not in self._rows and sha not in self._failed for sha in texts.hashes)
+            return Similarities(found, beside, missing) if self._rows else Similarities(missing=missing)
+
+    def _compare(self, embedder: Embedder, questions: "Rows", hashes: Sequence[bytes]) -> "Rows":
+        import numpy as np  # slow import
+
+        from recto.search.vector_table import compare
+
+        cosines: Rows = np.full((len(hashes), len(questions)), np.nan, np.float32)
+        if known := [at for at, sha in enumerate(hashes) if sha in self._rows]:
+            rows = [self._rows[hashes[at]] for at in known]
+            if {len(row) for row in rows} != {questions.shape[1]}:
                 self._start_over(embedder)
-            cosines = self._table.compare(questions)
-            (found, missing), (beside, _) = (self._table.select(cosines, each.hashes) for each in (texts, others))
-        rejected = sum(sha in self._failed for sha in texts.hashes) if missing and self._failed else 0
-        return Similarities(found, beside, missing - rejected)
+            stacked = np.stack(rows)
+            cosines[known] = np.stack([compare(stacked, question) for question in questions], axis=1)
+        return cosines
 
     # -- making vectors
 
     def _provide(self, embedder: Embedder, texts: HashedTexts, until: float) -> None:
         with self._lock:
-            if self._table is not None and len(self._table) > MAX_IN_MEMORY + len(texts):
-                self._table = None  # read again if still needed
-            known = self._table if self._table is not None else ()
+            if len(self._rows) > MAX_IN_MEMORY + len(texts):
+                self._rows = {}  # read again if still needed
             pairs = zip(texts.hashes, texts.texts, strict=True)
-            new = {sha: text for sha, text in pairs if sha not in known and sha not in self._failed}
+            new = {sha: text for sha, text in pairs if sha not in self._rows and sha not in self._failed}
             self._pending |= new
         if not new:
             return
@@ -195,10 +203,7 @@ class TextVectors:
 
         with self._file.interpreting():
             found = VectorStore(self._file, embedder.key).get(hashes)
-            rows = {sha: np.frombuffer(found[sha], np.float16).astype(np.float32) for sha in hashes if found.get(sha)}
-            if len(set(map(len, rows.values()))) > 1:
-                raise ValueError("vectors of one embedder differ in length")
-            return rows
+            return {sha: np.frombuffer(found[sha], np.float16).astype(np.float32) for sha in hashes if found.get(sha)}
 
     def _make_batch(self, embedder: Embedder) -> None:
         with self._making:
@@ -207,8 +212,6 @@ class TextVectors:
             if not batch:
                 return
             made = self._embed(embedder, batch)
-            if made and self._table is not None and self._table.width != len(next(iter(made.values()))):
-                self._start_over(embedder)
             self._failed |= batch.keys() - made.keys()
             self._put(made, batch)
             with self._file_lock as is_open, suppress(StoreError):
@@ -236,7 +239,7 @@ class TextVectors:
 
     def _start_over(self, embedder: Embedder) -> None:
         with self._lock:
-            self._table = None
+            self._rows = {}
             self._questions.clear()
         with self._file_lock as is_open, suppress(StoreError):
             if is_open:
@@ -244,13 +247,8 @@ class TextVectors:
         raise NoVectors(f"{embedder.name} now returns vectors of another length; all vectors are being rebuilt")
 
     def _put(self, made: "Mapping[bytes, Row]", done: Iterable[bytes]) -> None:
-        from recto.search.vector_table import VectorTable  # imports numpy
-
         with self._lock:
-            if made and self._table is None:
-                self._table = VectorTable(len(next(iter(made.values()))))
-            if self._table is not None:
-                self._table.put(made)
+            self._rows |= made
             for sha in done:
                 self._pending.pop(sha, None)
 

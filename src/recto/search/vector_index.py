@@ -1,21 +1,17 @@
 """VectorIndex: finds passages by meaning. Vectors are made in the background in batches, and stored by hash.
 
-Searches do not wait for them: while passages that match a query have no vector, words alone decide (finder.py). Of two
-embedders, the first is fast and knows many languages, so its vectors come first. The second is better at English: until
-its vectors are complete, the first counts alone.
+Searches do not wait for them: while passages that match a query have no vector, words alone decide (finder.py).
 """
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from recto.base.background import in_background
 from recto.base.concurrency import WorkerThread
@@ -28,6 +24,7 @@ from recto.search.embedder import (
     Embedder,
     EmbedderPause,
     familiarity,
+    language_factor,
 )
 from recto.search.index_file import IndexFile
 from recto.search.keyword_index import KeywordIndex, Passage, embedded_text, keep_recent
@@ -39,16 +36,10 @@ if TYPE_CHECKING:
 BATCH = 32
 # A search everywhere skips vectors beyond this: they would take more than 150 megabytes of memory.
 MAX_PASSAGES_EVERYWHERE = 100_000
-# With fewer than one vector per this many passages, none are read.
-MIN_SHARE = 4
-# While more passages than this wait for vectors, as after an import, questions are not embedded either.
-MANY_WAITING = 2000
 # Vectors are stored as float16.
 BYTES_PER_NUMBER = 2
 # Every build of SQLite accepts this many parameters.
 _MAX_PARAMETERS = 500
-# Reading all vectors takes half as long as reading most of them one by one.
-_MIN_FULL_READ, _READ_AT_ONCE = 2000, 4000
 _OWN = "FROM vectors WHERE embedder = (SELECT n FROM embedders WHERE key = ?)"
 _DONE = "coalesce((SELECT done FROM embedders WHERE key = ?), 0)"
 
@@ -62,29 +53,17 @@ class VectorStore:
         self._file, self._key = file, embedder
 
     def get(self, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The vectors of these hashes, and maybe others; empty bytes for a text that could not be embedded."""
-        return dict(chain.from_iterable(batch.items() for batch in self.batches(hashes)))
-
-    def batches(self, hashes: Sequence[bytes]) -> Iterator[dict[bytes, bytes]]:
-        """The same in parts, so that vectors to be converted are not all held twice."""
-        if len(hashes) > _MIN_FULL_READ and len(hashes) * 2 > self.count:
-            query, last = f"SELECT sha, vector {_OWN} AND sha > ? ORDER BY sha LIMIT ?", b""
-            while rows := self._file.read(query, (self._key, last, _READ_AT_ONCE)):
-                yield dict(rows)
-                last = rows[-1][0]
-            return
+        """The vectors of these hashes; empty bytes for a text that could not be embedded."""
+        found = dict[bytes, bytes]()
         for start in range(0, len(hashes), _MAX_PARAMETERS):
             batch = hashes[start : start + _MAX_PARAMETERS]
             query = f"SELECT sha, vector {_OWN} AND sha IN ({','.join('?' * len(batch))})"
-            yield dict(self._file.read(query, (self._key, *batch)))
+            found.update(self._file.read(query, (self._key, *batch)))
+        return found
 
     @property
     def count(self) -> int:
         return int(self._file.read(f"SELECT count(*) {_OWN}", (self._key,))[0][0])
-
-    def has_at_least(self, count: int) -> bool:
-        """The same as comparing `count`, without counting all."""
-        return count <= 0 or bool(self._file.read(f"SELECT 1 {_OWN} LIMIT 1 OFFSET ?", (self._key, count - 1)))
 
     @property
     def waiting(self) -> int:
@@ -125,36 +104,11 @@ class Nearest(Struct, frozen=True):
     missing: Collection[int] = ()
     progress: str = ""
     """The number of vectors made, shown if the missing ones matter; empty while only a few are missing."""
-    known: float = 1.0
-    """How well the embedder knows the language of the query, from 0 to 1; already applied to the similarity."""
-    beside: "Nearest | None" = None
-    """The same by a second embedder, which knows fewer languages."""
 
     def complete_for(self, passages: Collection[int]) -> "Nearest":
-        """Drop embedders that have not seen all of these passages: others would win just by having vectors."""
-        beside = self.beside.complete_for(passages) if self.beside else None
-        if not self.similarity or not any(each in self.missing for each in passages):
-            return replace(self, beside=beside)
-        return beside if beside and beside.similarity else Nearest(warning=self.progress)
-
-    def in_language(self, known: float, unknown: Collection[int] = ()) -> Mapping[int, float]:
-        """The similarity among texts whose language the last embedder knows to this degree, nearest first; `unknown`
-        are its passages in languages that it does not know. The second embedder counts as far as it knows the
-        languages of query and texts."""
-        if self.beside is None:
-            if known == 1:
-                return self.similarity
-            return {each: known * near for each, near in self.similarity.items()} if known else {}
-        first, second, share = self.similarity, self.beside.similarity, known * self.beside.known
-        if not (share and second):
-            return first
-        # a passage missing among the nearest of one embedder is at most as near as the last of them
-        lowest, lowest_second = min(first.values()), min(second.values())
-        joined = {
-            each: (first.get(each, lowest) + known * second.get(each, lowest_second)) / (1 + share)
-            for each in {**first, **second}
-        } | {each: first[each] for each in unknown}
-        return dict(sorted(joined.items(), key=lambda pair: -pair[1]))
+        """Drops all similarity while one of these passages waits for its vector: others would win just by having
+        one."""
+        return Nearest(warning=self.progress) if any(each in self.missing for each in passages) else self
 
 
 VectorAnswer = Callable[[], Nearest]
@@ -171,38 +125,21 @@ class PartitionVectors(Struct):
 
 
 class VectorIndex:
-    """Counts and problems are those of the first embedder, which searches need."""
-
-    def __init__(
-        self,
-        index: KeywordIndex,
-        embedder: Embedder,
-        read: ReadTexts,
-        *,
-        timeout_s: float = 2.0,
-        beside: "VectorIndex | None" = None,
-    ) -> None:
-        """`beside` has the vectors of the second embedder."""
+    def __init__(self, index: KeywordIndex, embedder: Embedder, read: ReadTexts, *, timeout_s: float = 2.0) -> None:
         self._index, self._embedder, self._read = index, embedder, read
-        self._beside, self._timeout_s = beside, timeout_s
+        self._timeout_s = timeout_s
         self._store, self._pause = VectorStore(index.file, embedder.key), EmbedderPause()
         self._thread = WorkerThread("recto-meaning")
         self._running: Future[Nearest] | None = None
-        self._prepared: Future[tuple[str, Row]] | None = None
         self._partitions: dict[int | None, PartitionVectors] = {}
 
     @property
     def name(self) -> str:
-        return LOCAL if self._beside else self._embedder.name
+        return self._embedder.name
 
     @property
     def waiting(self) -> int:
         return self._store.waiting
-
-    @property
-    def to_make(self) -> int:
-        """The number of vectors left to make, including those that no search waits for."""
-        return self.waiting + (self._beside.to_make if self._beside else 0)
 
     @property
     def count(self) -> int:
@@ -213,47 +150,19 @@ class VectorIndex:
         return self._pause.problem
 
     def check(self) -> str:
-        """Call all embedders, even after failures. Returns a problem, or an empty text."""
+        """Call the embedder, even after a failure. Returns a problem, or an empty text."""
         try:
             self._embedder.embed(["."])
         except RectoError as why:
             self._pause.begin(self._embedder.name, why)
         else:
             self._pause.end()
-        beside = self._beside.check() if self._beside else ""
-        return self.problem or beside
+        return self.problem
 
     # -- searching
 
-    def prepare(self, text: Callable[[], str]) -> None:
-        """Embed a question in the background, before its search begins."""
-        if not self._pause.problem:
-            self._prepared = self._thread.submit(lambda: self._embedded_ahead(text))
-        if self._beside:
-            self._beside.prepare(text)
-
-    def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, Row]":
-        if self._waits_for_many(None):
-            raise NoVectors("Most passages have no vector yet.")
-        question = text()
-        return question, self._embedder.embed([question])[0]
-
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         """Start immediately; the answer waits for the similarity of the nearest passages, or says why there is none."""
-        answer = self._nearest(text, partition)
-        if self._beside is None:
-            return answer
-        beside = self._beside.nearest(text, partition)
-
-        def both() -> Nearest:
-            found, other = answer(), beside()
-            if found.similarity:
-                return replace(found, beside=other)
-            return other if other.similarity else found
-
-        return both
-
-    def _nearest(self, text: str, partition: int | None) -> VectorAnswer:
         if problem := self._pause.problem:
             return lambda: _by_words(problem)
         if self._running is not None and not self._running.done():
@@ -264,9 +173,9 @@ class VectorIndex:
         running = self._running = self._thread.submit(lambda: self._find_nearest(text, partition))
         return lambda: self._wait(running, self._timeout_s - (time.monotonic() - began))
 
-    def familiarity(self, text: str) -> float:
-        """How much similarity counts for texts in the language of this one; of two embedders, for the second."""
-        return self._beside.familiarity(text) if self._beside else familiarity(self._embedder, text)
+    def language_factor(self, question: str, sample: str) -> float:
+        """How much the similarity of a question counts for passages in the language of a sample."""
+        return language_factor(self._embedder, question, sample)
 
     def _wait(self, running: "Future[Nearest]", timeout_s: float) -> Nearest:
         try:
@@ -286,15 +195,11 @@ class VectorIndex:
 
     def _find_nearest(self, text: str, partition: int | None) -> Nearest:
         known = familiarity(self._embedder, text)
-        if self._waits_for_many(partition):
-            return Nearest(warning=self.progress if known else "")
         # embed first, so that a failure shows even if there is nothing to compare yet
-        question = self._question(text)
+        question: Row = self._embedder.embed([text])[0]
         if not known:
             return Nearest()
         progress = self.progress
-        if self._has_few(partition):
-            return Nearest(warning=progress)
         vectors = self._index.file.run(lambda: self._read_partition(partition))
         if vectors.matrix is None:
             return Nearest(warning=progress)
@@ -306,26 +211,7 @@ class VectorIndex:
         # similarity means nothing in a language that the embedder does not know
         stretch = MULTILINGUAL_STRETCH if self._embedder.name == MULTILINGUAL else 1.0
         near = vectors.matrix.nearest((question * (known * stretch)).astype("float32"))
-        return Nearest(near, missing=vectors.missing, progress=progress, known=known)
-
-    def _waits_for_many(self, partition: int | None) -> bool:
-        """True if a question need not be embedded: most passages, and very many, wait for their vectors."""
-        return self.waiting > MANY_WAITING and self._has_few(partition)
-
-    def _has_few(self, partition: int | None) -> bool:
-        """True if most passages certainly lack vectors, so that none need be read."""
-        if partition in self._partitions:
-            return False
-        count = self._index.extent(partition).passages
-        return 2 * self.waiting > count and not self._store.has_at_least(count // MIN_SHARE)
-
-    def _question(self, text: str) -> "Row":
-        prepared, self._prepared = self._prepared, None
-        # made in this thread, so it is done
-        if prepared is not None and prepared.exception() is None and prepared.result()[0] == text:
-            return prepared.result()[1]
-        question: Row = self._embedder.embed([text])[0]
-        return question
+        return Nearest(near, missing=vectors.missing, progress=progress)
 
     def _read_partition(self, partition: int | None) -> PartitionVectors:
         """The vectors in memory, extended by those added since the last call."""
@@ -349,33 +235,30 @@ class VectorIndex:
         numbers: dict[bytes, list[int]] = {}
         for number, sha in cached.missing.items():
             numbers.setdefault(sha, []).append(number)
-        for found in self._store.batches(list(numbers)):
-            vectors = [(sha, vector) for sha, vector in found.items() if vector and sha in numbers]
-            if vectors and cached.matrix is None:
-                length = max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER
-                cached.matrix = VectorMatrix(length, len(cached.missing))
-            if cached.matrix is not None:
-                size = cached.matrix.length * BYTES_PER_NUMBER
-                ready = {number: vec for sha, vec in vectors if len(vec) == size for number in numbers[sha]}
-                cached.matrix.put(list(ready), list(ready.values()))
-                for number in ready:
-                    del cached.missing[number]
-            # a text that the embedder rejects never gets a vector: waiting for it would disable similarity for good
-            for number in (each for sha, vector in found.items() if not vector for each in numbers.get(sha, ())):
-                del cached.missing[number]
+        found = self._store.get(list(numbers))
+        vectors = [(sha, vector) for sha, vector in found.items() if vector]
+        if vectors and cached.matrix is None:
+            cached.matrix = VectorMatrix(max(len(vector) for _, vector in vectors) // BYTES_PER_NUMBER)
+        size = cached.matrix.length * BYTES_PER_NUMBER if cached.matrix else 0
+        ready = {number: vector for sha, vector in vectors if len(vector) == size for number in numbers[sha]}
+        if cached.matrix:
+            cached.matrix.put(list(ready), list(ready.values()))
+        # a text that the embedder rejects never gets a vector: waiting for it would disable similarity for good
+        for number in (*ready, *(each for sha, vector in found.items() if not vector for each in numbers[sha])):
+            del cached.missing[number]
 
     # -- making vectors
 
     def make_batch(self, threads: int = 1) -> int:
-        """Make a batch of vectors, on several processors if somebody waits; of the second embedder once the first has
-        seen everything. Returns 0 if nothing is left or the embedder fails. Never raises."""
+        """Make a batch of vectors, on several processors if somebody waits. Returns 0 if nothing is left or the
+        embedder fails. Never raises."""
         made = 0
         if not self._pause.problem:
             try:
                 made = self._make_batch(threads)
             except Exception as why:  # this runs in a background thread
                 self._pause.begin(self._embedder.name, why)
-        return made or (self._beside.make_batch(threads) if self._beside else 0)
+        return made
 
     def _make_batch(self, threads: int) -> int:
         passages, done = self._index.file.run(self._waiting)
@@ -417,7 +300,7 @@ class VectorIndex:
     def _rows(self, texts: Sequence[str], threads: int) -> "Sequence[Row]":
         """Send a server a single request: it divides the work itself."""
         threads = min(threads, len(texts))
-        if threads == 1 or self._embedder.name not in (MINILM, MULTILINGUAL):
+        if threads == 1 or self._embedder.name not in (LOCAL, MINILM, MULTILINGUAL):
             return list(self._embedder.embed(texts))
 
         def part(start: int) -> "Rows":
@@ -431,8 +314,6 @@ class VectorIndex:
     def close(self) -> None:
         self._thread.close()
         self._embedder.close()
-        if self._beside:
-            self._beside.close()
 
 
 def _by_words(why: str) -> Nearest:

@@ -92,7 +92,6 @@ def resolve_documents(text: str, vault: Vault | None, roots: ImportRoots = Impor
 
 
 def _resolve_link(vault: Vault, link: Link) -> NamedDocument:
-    link = vault.disambiguate(link)
     path = vault.resolve(link) if link.target else None
     if path is None:
         if refused := vault.folder.refusal(link.target):

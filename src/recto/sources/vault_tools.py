@@ -180,7 +180,7 @@ def _resolve(vault: Vault, arguments: Arguments) -> JsonObject:
     if not found:
         raise NotFound(f"{text} is not a wikilink")
     source = str(arguments.get("source") or "") or None
-    link = vault.disambiguate(found[0], source)
+    link = found[0]
     if (path := vault.resolve(link, source)) is None:
         near = vault.closest(link.target)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""

@@ -13,20 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.base.text import LazyPattern
+from recto.search.dates import day_of_term, is_day_term, named_days
 from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import is_spaced, topic_words, word_forms, words
 from recto.sentences.words import tables, word_class, words_in
 from recto.vault.document import Document
-from recto.vault.note_dates import (
-    DATE_PROPERTIES,
-    NO_TIME,
-    YEAR,
-    day_of_term,
-    is_day_term,
-    named_days,
-    order_in_time,
-    without_days,
-)
+from recto.vault.note_chunks import NO_TIME, order_in_time
 from recto.vault.note_statements import NoteStatement
 from recto.vault.question import AnswerKind, VaultQuestion, language_of
 
@@ -167,9 +159,9 @@ def is_near(share: float, similarity: float | None, *, lacks_verb: bool = False)
 
 OWN, ABOVE, BESIDE = 1.0, 0.7, 0.25
 """The weight of a word in the statement itself, in its headings or column names, and in neighbouring statements."""
-FITS_KIND, OTHER_YEAR, POINTER, DENSE, MARKED = 0.2, 0.35, 0.3, 0.15, 0.4
-# A list as a whole ranks above its items; a negation ranks below the rest unless the question is negative.
-LISTED, DENIED = 0.04, 0.01
+FITS_KIND, POINTER, MARKED = 0.2, 0.3, 0.4
+# A list as a whole ranks above its items.
+LISTED = 0.04
 ALMOST_BEST = 0.6
 _YES, _NO = frozenset(["y", "x", "✓", "✔", "✅", "☑"]), frozenset(["n", "-", "–", "—", "✗", "✘", "❌", "☐"])
 _FIGURES = {
@@ -210,8 +202,8 @@ def rated_statements(
         # the words of a link are those of another note, and a list counts by what is above it
         own = frozenset[str]() if each.is_link or each.kind == "list" else held[at] - columns
         beside = frozenset[str]().union(*(held[near] for near in (at - 1, at + 1) if 0 <= near < len(telling)))
-        if (own or above) and not _echoes(question, each):
-            score = _share(own, above, beside, weights) + _density(own, each, weights) + _fit(question, each, title)
+        if own or above:
+            score = _share(own, above, beside, weights) + _fit(question, each, title)
             if each.kind == "row" and own and question.verbs & columns:  # "Which fuse": answered by a column
                 score += FITS_KIND
             rated.append(RatedStatement(each, round(score, 4)))
@@ -233,15 +225,6 @@ def rated_by_meaning(
     return [each for each in rated if each.score >= LEAST_IN_MEANING * rated[0].score]
 
 
-def _echoes(question: VaultQuestion, statement: NoteStatement) -> bool:
-    if question.days and topic_words(without_days(statement.text)) <= DATE_PROPERTIES:
-        return True
-    if _is_in("negations", statement.text):
-        return False
-    said = topic_words(statement.text)
-    return all(any(is_same_word(word, term) for term in question.terms) for word in said)
-
-
 def _share(own: frozenset[str], above: frozenset[str], beside: frozenset[str], weights: Mapping[str, float]) -> float:
     counted = (
         weight * (OWN if term in own else ABOVE if term in above else BESIDE if term in beside else 0.0)
@@ -250,23 +233,12 @@ def _share(own: frozenset[str], above: frozenset[str], beside: frozenset[str], w
     return sum(counted) / (sum(weights.values()) or 1.0)
 
 
-def _density(own: frozenset[str], statement: NoteStatement, weights: Mapping[str, float]) -> float:
-    """High for a statement that says little else."""
-    return DENSE * len(own) / max(1, len(topic_words(statement.text)), len(weights) if statement.kind == "table" else 0)
-
-
 def _fit(question: VaultQuestion, statement: NoteStatement, title: str) -> float:
     fit = LISTED if statement.kind == "list" and not question.kinds else 0.0
     if _is_in("see", statement.text):  # it points to an answer but is none
         fit -= POINTER
-    is_denied = _is_in("negations", question.text)
-    if not is_denied and _is_in("negations", statement.text):
-        fit -= DENIED
-    if statement.kind == "row" and not is_denied:
+    if statement.kind == "row" and not _is_in("negations", question.text):
         fit += _marked(question, statement.text)
-    asked, told = set(YEAR.findall(question.text)), set(YEAR.findall(f"{title} {statement.heading} {statement.text}"))
-    if asked and told and not asked & told:
-        fit -= OTHER_YEAR
     if question.kinds:
         fitting = max(_kind_fit(kind, statement, title) for kind in question.kinds)
         fit += FITS_KIND * (fitting - (not fitting))

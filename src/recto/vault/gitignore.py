@@ -6,7 +6,7 @@ own code, because the library for these patterns, pathspec, differs from git in 
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,52 +22,32 @@ _TOKEN = re.compile(
 
 
 class _Pattern(Struct, frozen=True):
-    regex_text: str
+    start: int
+    """The length of the path of its file's folder."""
+    regex: re.Pattern[str]
     ignores: bool
     """False for a pattern that begins with `!`."""
     folders_only: bool
     matches_name: bool
     """Matches a name in any folder; otherwise a path relative to the file's folder."""
-    regex: re.Pattern[str]
-
-
-class _Rules(Struct, frozen=True):
-    """The patterns of one file in reverse order, since the last match decides."""
-
-    start: int
-    patterns: tuple[_Pattern, ...]
-    any_name: re.Pattern[str]
-    any_path: re.Pattern[str]
-    """All patterns as one: a quick test for the many files that match none."""
-
-    def decide(self, path: str, is_folder: bool) -> bool | None:
-        relative, name = path[self.start :], path.rpartition("/")[2]
-        if not self.any_name.fullmatch(name) and not self.any_path.fullmatch(relative):
-            return None
-        for pattern in self.patterns:
-            matched = pattern.regex.fullmatch(name if pattern.matches_name else relative)
-            if matched and is_folder >= pattern.folders_only:
-                return pattern.ignores
-        return None
 
 
 class GitIgnore(Struct, frozen=True):
-    rules: tuple[_Rules, ...] = ()
+    rules: tuple[_Pattern, ...] = ()
+    """In reverse order, since the last match decides."""
 
     def within(self, folder: Path, prefix: str) -> "GitIgnore":
         """The rules below a folder with its own `.gitignore`; an unreadable one has no effect."""
-        patterns = tuple(pattern for line in reversed(_lines(folder / NAME)) if (pattern := _parse_pattern(line)))
-        if not patterns:
-            return self
-        names, paths = _combine(patterns, matches_name=True), _combine(patterns, matches_name=False)
-        return GitIgnore((_Rules(len(prefix), patterns, names, paths), *self.rules))
+        parsed = (_parse_pattern(line, len(prefix)) for line in reversed(_lines(folder / NAME)))
+        return GitIgnore((*filter(None, parsed), *self.rules))
 
     def ignores(self, path: str, is_folder: bool) -> bool:
         """True if git ignores a path whose parent folders are not ignored."""
-        for rules in self.rules:
-            decision = rules.decide(path, is_folder)
-            if decision is not None:
-                return decision
+        name = path.rpartition("/")[2]
+        for each in self.rules:
+            is_candidate = is_folder >= each.folders_only
+            if is_candidate and each.regex.fullmatch(name if each.matches_name else path[each.start :]):
+                return each.ignores
         return False
 
 
@@ -94,12 +74,7 @@ def _lines(location: Path) -> Sequence[str]:
         return []
 
 
-def _combine(patterns: Iterable[_Pattern], matches_name: bool) -> re.Pattern[str]:
-    texts = [pattern.regex_text for pattern in patterns if pattern.matches_name == matches_name]
-    return re.compile("|".join(f"(?:{text})" for text in texts) or "(?!)", re.DOTALL)
-
-
-def _parse_pattern(line: str) -> _Pattern | None:
+def _parse_pattern(line: str, start: int = 0) -> _Pattern | None:
     """None for comments, empty lines, and what git cannot read either."""
     line = re.sub(r"(?<![\\ ]) ++$|(?<=\\ ) ++$", "", line.removesuffix("\r"))
     is_negated = line.startswith("!")
@@ -108,7 +83,8 @@ def _parse_pattern(line: str) -> _Pattern | None:
         return None
     text = _regex_text(list(_TOKEN.finditer(bare.removeprefix("/"))))
     with suppress(re.error):
-        return _Pattern(text, not is_negated, line.endswith("/"), "/" not in bare, re.compile(text, re.DOTALL))
+        regex = re.compile(text, re.DOTALL)
+        return _Pattern(start, regex, not is_negated, line.endswith("/"), "/" not in bare)
     return None
 
 

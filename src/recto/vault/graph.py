@@ -1,4 +1,4 @@
-"""Graph: a vault's notes and the links between them, as a value; written as DOT and as JSON.
+"""Graph: a vault's notes and the links between them, as a value; written as JSON.
 
 `to_html` returns one page that works offline: pan, zoom, search, open a note. Its template is `graph.html`.
 """
@@ -139,23 +139,6 @@ def to_json(graph: Graph) -> str:
     nodes = [asdict(node) for node in graph.nodes]
     edges = [{"source": source, "target": target, "count": count} for source, target, count in graph.edges]
     return clean(json.dumps({"nodes": nodes, "edges": edges}, ensure_ascii=False, allow_nan=False))[0]
-
-
-def to_dot(graph: Graph) -> str:
-    """For Graphviz; missing notes are dashed."""
-    lines = ["digraph vault {", "  node [shape=box, style=rounded];"]
-    for node in graph.nodes:
-        style = ", style=dashed" if node.is_broken else ""
-        lines.append(f"  {_quote(node.path)} [label={_quote(node.title)}{style}];")
-    for source, target, count in graph.edges:
-        weight = f" [weight={count}]" if count > 1 else ""
-        lines.append(f"  {_quote(source)} -> {_quote(target)}{weight};")
-    return "\n".join([*lines, "}", ""])
-
-
-def _quote(text: str) -> str:
-    plain = " ".join(clean(text)[0].split())
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 MAX_NODES = 10_000

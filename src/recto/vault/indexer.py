@@ -40,20 +40,10 @@ class IndexedState(NamedTuple):
     passages: int = 0
 
 
-class _Pending(NamedTuple):
-    """The difference between a vault and its index. Cached: comparing all notes takes longer than adding a few."""
-
-    hashes: Mapping[str, bytes]
-    state: IndexedState
-    changed: list[str]
-    removed: list[str]
-
-
 class VaultIndexer:
     def __init__(self, vault: Vault, index: KeywordIndex) -> None:
         self._vault, self._index = vault, index
         self._state = IndexedState({}, {}, None)
-        self._pending: _Pending | None = None
         self._unreadable: dict[str, bytes] = {}
         self._unmerged = 0
         self._lock = threading.Lock()
@@ -81,19 +71,11 @@ class VaultIndexer:
         return indexed, len(self.pending()[0])
 
     def pending(self) -> tuple[list[str], list[str]]:
-        """Outdated notes in the index, and notes in the index that no longer exist."""
-        pending = self._compare()
-        return pending.changed, pending.removed
-
-    def _compare(self) -> _Pending:
-        hashes, state = self._vault.hashes(), self.state()
-        if self._pending and self._pending.hashes is hashes and self._pending.state is state:
-            return self._pending
-        known, unreadable = state.versions, self._unreadable
+        """Notes that are new or outdated in the index, and notes in it that no longer exist."""
+        hashes, known, unreadable = self._vault.hashes(), self.state().versions, self._unreadable
         new = (path for path, sha in hashes.items() if path not in known or known[path].sha != sha)
         changed = [path for path in new if unreadable.get(path) != hashes[path]]
-        self._pending = _Pending(hashes, state, changed, [path for path in known if path not in hashes])
-        return self._pending
+        return changed, [path for path in known if path not in hashes]
 
     def update(self, limit: int, lock_timeout_s: float = LOCK_TIMEOUT_S) -> int:
         """Adds up to `limit` notes and returns how many are left. If another thread is adding notes, only counts."""
@@ -105,7 +87,8 @@ class VaultIndexer:
             self._lock.release()
 
     def _update(self, limit: int) -> int:
-        hashes, state, changed, removed = self._compare()
+        hashes, state = self._vault.hashes(), self.state()
+        changed, removed = self.pending()
         if not changed and not removed:
             return 0
         batch = changed[:limit]
@@ -117,7 +100,6 @@ class VaultIndexer:
         left = [path for path in changed if path not in done]
         if is_put:
             self._unmerged += len(notes)
-            self._pending = _Pending(hashes, self.state(), left, [])
         return len(left)
 
     def _read_notes(self, hashes: Mapping[str, bytes], paths: Sequence[str]) -> Iterator[Document]:

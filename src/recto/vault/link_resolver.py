@@ -2,49 +2,15 @@
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from heapq import nlargest
 from itertools import takewhile
 
 from recto.vault.links import Link, find_links, split_link
 
-# Names sharing pairs of letters that are compared letter by letter, and the least similarity of a suggestion.
-_MAX_COMPARED, _MIN_SIMILARITY = 50, 0.5
+# The least similarity of a suggestion.
+_MIN_SIMILARITY = 0.5
 NOTE_ENDINGS = (".md", ".markdown")
-_SEPARATORS = frozenset("#^|")
 SEPARATOR = re.compile(r"\\?[#^|]")
-# No disk allows longer names. At most this many separators in a link are tried as part of the name.
-_MAX_NAME_CHARS, _MAX_SEPARATORS = 1024, 16
-_MAX_CACHED = 50_000
-
-
-class SimilarNames:
-    """Indexes names by pairs of letters: ten times as fast as comparing every name."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self._sizes: dict[str, int] = {}
-        self._by_pair: dict[str, list[str]] = {}
-        for name in names:
-            pairs = _pairs(name)
-            self._sizes[name] = len(pairs)
-            for pair in pairs:
-                self._by_pair.setdefault(pair, []).append(name)
-
-    def closest(self, target: str) -> list[str]:
-        from difflib import get_close_matches  # only broken links need it
-
-        pairs = _pairs(target)
-        shared = Counter(name for pair in pairs for name in self._by_pair.get(pair, ()))
-        # if few names share a pair, all are compared: `ab` may mean `a`
-        pool: Iterable[str] = shared if len(shared) >= _MAX_COMPARED else self._sizes
-        likely = nlargest(_MAX_COMPARED, pool, lambda name: (shared[name] / (len(pairs) + self._sizes[name]), name))
-        return get_close_matches(target, sorted(likely, reverse=True), _MAX_COMPARED, _MIN_SIMILARITY)
-
-
-def _pairs(name: str) -> set[str]:
-    return {name[at : at + 2] for at in range(max(1, len(name) - 1))}
 
 
 def fold_name(text: str) -> str:
@@ -66,10 +32,6 @@ class LinkResolver:
         self._by_name: dict[str, list[str]] = {}
         self._by_alias: dict[str, list[str]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
-        self._special_paths: set[str] = set()
-        """Files whose names contain a character that otherwise separates parts of a link."""
-        self._cache: dict[tuple[str, str | None], str] = {}
-        self._similar_names: SimilarNames | None = None
         for path in paths:
             self.add(path)
 
@@ -88,9 +50,6 @@ class LinkResolver:
             self._aliases[path] = tuple(aliases)
         for alias in aliases:
             self._by_alias.setdefault(fold_name(alias), []).append(path)
-        if not all(map(_SEPARATORS.isdisjoint, (path, *aliases))):
-            self._special_paths.add(path)
-        self._invalidate()
 
     def remove(self, path: str) -> None:
         folded_path = self._folded_paths.pop(path, None)
@@ -99,8 +58,6 @@ class LinkResolver:
         _discard(self._by_name, folded_path.rpartition("/")[2], path)
         for alias in self._aliases.pop(path, ()):
             _discard(self._by_alias, fold_name(alias), path)
-        self._special_paths.discard(path)
-        self._invalidate()
 
     def with_rename(self, old: str, new: str) -> "LinkResolver":
         """A resolver as after a rename; the aliases move with the file."""
@@ -111,8 +68,6 @@ class LinkResolver:
 
     def follow(self, link: Link, source: str | None = None) -> str | None:
         """The file that a link in a note means; a link without a target means the note itself."""
-        if self._special_paths:
-            link = self.disambiguate(link, source)
         if not link.target:
             return source
         if link.kind == "markdown" and source and link.target[0] not in "./":
@@ -120,19 +75,6 @@ class LinkResolver:
             if relative:
                 return relative
         return self.resolve(link.target, source)
-
-    def disambiguate(self, link: Link, source: str | None = None) -> Link:
-        """The link with the longest existing name as its target: `[[C# notes]]` may mean `C# notes.md`."""
-        if link.kind == "markdown" or not self._special_paths:
-            return link
-        inner = link.inner[:_MAX_NAME_CHARS]
-        separators = [found.start() for found in SEPARATOR.finditer(inner)][:_MAX_SEPARATORS]
-        for end in (len(inner), *reversed(separators[1:])) if separators else ():
-            name = inner[:end].replace("\\|", "|").strip()
-            if name and self.resolve(name, source):
-                _, heading, block, caption = split_link(link.inner[end:])
-                return replace(link, target=name, heading=heading, block=block, caption=caption)
-        return link
 
     def resolve(self, target: str, source: str | None = None) -> str | None:
         """The file that a name or path in a note means: by name first, by alias last."""
@@ -151,9 +93,12 @@ class LinkResolver:
         return {link_key(part) for name in names for part in (name, split_link(name)[0], _strip_ending(name))}
 
     def closest(self, target: str, limit: int = 3) -> list[str]:
-        if self._similar_names is None:
-            self._similar_names = SimilarNames(self._by_name)
-        names = self._similar_names.closest(link_key(target))
+        from difflib import get_close_matches  # only broken links need it
+
+        key = link_key(target)
+        # the names that begin like it first: comparing all names of a large vault takes long
+        alike = [name for name in self._by_name if name[:1] == key[:1]] or list(self._by_name)
+        names = get_close_matches(key, alike, limit, _MIN_SIMILARITY)
         return [path for name in names for path in sorted(self._by_name[name])][:limit]
 
     def shortest_link(self, path: str) -> str:
@@ -162,15 +107,9 @@ class LinkResolver:
         ends = {"/".join(parts[at:]) for parts in (name.split("/"), path.split("/")) for at in range(len(parts))}
         for inside in (*sorted(ends, key=lambda end: (len(end), end)), f"/{name}", f"/{path}"):
             found = find_links(f"[[{inside}]]")
-            if [each.inner for each in found] == [inside] and self.follow(found[0]) == path:
-                link = self.disambiguate(found[0])
-                if not (link.heading or link.block or link.caption):
-                    return f"[[{inside}]]"
+            if [each.target for each in found] == [inside] and self.follow(found[0]) == path:
+                return f"[[{inside}]]"
         return f"[[{path}]]"
-
-    def _invalidate(self) -> None:
-        self._cache.clear()
-        self._similar_names = None
 
     def _by_suffix(self, suffix: str, target: str, source: str | None) -> str | None:
         paths: Sequence[str] = self._by_name.get(suffix.rpartition("/")[2], ())
@@ -179,12 +118,7 @@ class LinkResolver:
             paths = [path for path in paths if f"/{folded_paths[path]}".endswith(end)]
         if len(paths) < 2:
             return paths[0] if paths else None
-        key = (target, source.rpartition("/")[0] if source else None)
-        if key not in self._cache:
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
-            self._cache[key] = _best(paths, target, source)
-        return self._cache[key]
+        return _best(paths, target, source)
 
     def _at_path(self, folded_path: str | None, target: str) -> str | None:
         for wanted in dict.fromkeys((_strip_note_ending(folded_path), folded_path)) if folded_path else ():

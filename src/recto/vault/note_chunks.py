@@ -3,32 +3,27 @@
 A chunk is a section's text or a piece of it, with title and headings. Knows documents, not the index.
 """
 
-import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import cached_property, lru_cache
 from heapq import nlargest
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from msgspec import Struct
 
-from recto.search.keyword_index import Passage, text_hash
-from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
+from recto.search.dates import YEAR, Day, named_days
+from recto.search.keyword_index import text_hash
+from recto.search.passages import MAX_PASSAGE_CHARS, split_passages
 from recto.search.ranking import K1, B, idf
 from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
 from recto.vault.document import Document, NoteSection, note_name
 
-# The number of found notes that stay in memory, and their maximum length: about four megabytes in all.
-MAX_RECENT_NOTES, MAX_RECENT_CHARS = 200, 20_000
 # The length of title and headings in every chunk, and of the metadata in the first chunk.
 MAX_HEADER_CHARS, MAX_METADATA_CHARS = 200, 250
 # A note with more sections is machine-written: it is split by length alone.
 MAX_SECTIONS = 3000
 _EXCLUDED_PROPERTIES = ("title", "aliases", "alias", "tags", "tag", "cssclasses", "cssclass", "position")
-_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?!\d)")
 
 
 class NoteChunk(Struct, frozen=True):
@@ -55,16 +50,33 @@ def note_chunks(document: Document) -> list[NoteChunk]:
     return found or [NoteChunk(start, start, (), _header(document.title, (), metadata), "")]
 
 
+DATE_PROPERTIES = frozenset(("date", "datum", "fecha", "day", "created", "erstellt"))
+# A statement that begins with a day was written then: "14 March 2026: launch on 13 June".
+MAX_BEGINNING_CHARS = 18
+NO_TIME = (0, 0, 0)
+
+
+def note_day(document: Document) -> Day | None:
+    properties = document.parsed.properties
+    told = (str(properties[name]) for name in sorted(DATE_PROPERTIES & properties.keys()))
+    days = (day for text in (*told, note_name(document.path)) for day in named_days(text))
+    return next((day for day in days if day.year), None)
+
+
+def order_in_time(document: Document, heading: str, text: str = "") -> tuple[int, int, int]:
+    """The date of a statement, from its beginning, its heading, or the note's properties or name; zeros if unknown."""
+    days = (*named_days(text[:MAX_BEGINNING_CHARS]), *named_days(heading), *filter(None, [note_day(document)]))
+    if day := next((each for each in days if each.year), None):
+        return day.year or 0, day.month, day.day or 0
+    year = YEAR.search(f"{heading} {note_name(document.path)}")
+    return int(year[0]) if year else 0, 0, 0
+
+
 def note_date(document: Document) -> str:
-    value = document.parsed.properties.get("date")
-    return _leading_date(value if isinstance(value, str) else "") or _leading_date(note_name(document.path))
-
-
-def _leading_date(text: str) -> str:
-    """The date that a text begins with; empty if there is none or it is not a real date."""
-    found = _DATE.match(text)
+    """The day of a note as an ISO date; empty if there is none or it is not a real date."""
+    day = note_day(document)
     try:
-        return date(*map(int, found.groups())).isoformat() if found else ""
+        return date(day.year, day.month, day.day).isoformat() if day and day.year and day.day else ""
     except ValueError:
         return ""
 
@@ -136,30 +148,7 @@ def chunks_by_hash(document: Document) -> dict[bytes, list[NoteChunk]]:
     return found
 
 
-class FoundNote(Struct, frozen=True, dict=True):
-    document: Document
-
-    @cached_property
-    def _chunks(self) -> dict[bytes, list[NoteChunk]]:
-        return chunks_by_hash(self.document)
-
-    def chunk(self, passage: Passage) -> NoteChunk | None:
-        """The chunk of a passage, wherever it is now; None if its text has changed."""
-        found = self._chunks.get(passage.sha, ())
-        return min(found, key=lambda chunk: abs(chunk.start - passage.position), default=None)
-
-
-def found_note(document: Document) -> FoundNote:
-    """A found note; recent ones stay parsed."""
-    return _recent(document) if len(document.text) <= MAX_RECENT_CHARS else FoundNote(document)
-
-
-_recent = lru_cache(MAX_RECENT_NOTES)(FoundNote)
-
-
 # -- the parts that match a text, chosen by words alone, without an index
-
-_STOP = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 
 
 class QuestionWords(Struct, frozen=True):
@@ -179,41 +168,6 @@ def question_words(question: str) -> QuestionWords:
     plain = [term for term in terms if not term.endswith("*")]
     stems = {stem_word(form): term for term in reversed(plain) for form in word_forms(term)}
     return QuestionWords(stems, tuple(term[:-1] for term in terms if term.endswith("*")))
-
-
-def best_part(text: str, question: QuestionWords, limit: int) -> tuple[int, int]:
-    """The part of a text, at most `limit` characters, with the most words of a question, rare words weighing more;
-    without any, the beginning. Split after a line or sentence if possible."""
-    if len(text) <= limit:
-        return 0, len(text)
-    parts = list(_sentences(text, limit)) or [(0, 0)]
-    found = [question.found_in(text[start:end]) for start, end in parts]
-    counts = Counter(word for some in found for word in some)
-    ends = [_end(parts, first, limit) for first in range(len(parts))]
-    scores = [sum(1 / counts[word] for word in set[str]().union(*found[at:end])) for at, end in enumerate(ends)]
-    first = max(range(len(parts)), key=lambda at: (round(scores[at], 6), -at))
-    end = parts[ends[first] - 1][1]
-    while first and end - parts[first - 1][0] <= limit:
-        first -= 1
-    start = parts[first][0]
-    own = text[start : min(end, start + limit)].strip()
-    begin = text.index(own, start)
-    return begin, begin + len(own)
-
-
-def _sentences(text: str, limit: int) -> Iterator[tuple[int, int]]:
-    ends = [found.end() for found in _STOP.finditer(text)]
-    for start, end in pairwise([0, *ends, len(text)]):
-        # long enough that splitting makes progress
-        within = split_passages(text[start:end], max(limit // 2, limit - MIN_PASSAGE_CHARS))
-        yield from ((start + begin, start + stop) for begin, stop in within)
-
-
-def _end(parts: Sequence[tuple[int, int]], first: int, limit: int) -> int:
-    last = first + 1
-    while last < len(parts) and parts[last][1] - parts[first][0] <= limit:
-        last += 1
-    return last
 
 
 OMISSION = "\n\n…\n\n"
@@ -297,9 +251,11 @@ def _fit(
 def _shorten_chunk(
     page: "_Page", chunk: NoteChunk, question: QuestionWords, room: int, count: CountTokens
 ) -> list[Span]:
+    """The piece of a chunk with the most words of the question, as long as fits."""
     for size in _SHORTER_CHARS:
-        start, end = best_part(chunk.text, question, size)
-        spans = page.with_headings(chunk.start + start, chunk.start + end)
+        pieces = split_passages(chunk.text, size)
+        begin, end = max(pieces, key=lambda span: (len(question.found_in(chunk.text[slice(*span)])), -span[0]))
+        spans = page.with_headings(chunk.start + begin, chunk.start + end)
         if count(page.text_of(spans)) <= room:
             return spans
     return []

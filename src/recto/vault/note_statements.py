@@ -23,10 +23,6 @@ MIN_WIDTH = 60
 MAX_MORE_CHARS = 300
 
 _NAMED = re.compile(r"[\w][\w -]{0,30}: ")
-# The minimum number of columns of a table pasted from a spreadsheet, with tabs between its cells.
-MIN_TABBED = 3
-# Not a column name, unless it is a year.
-_AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\W{0,2}\d")
 ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX/-]\][ \t]+)?")
 QUOTED = re.compile(r"^[ \t]*(?:>[ \t]*)+(?:\[![\w-]+\][+-]?[ \t]*)?")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?$)|[ \t]*(?:=+|-{2,})[ \t\r]*$")
@@ -156,12 +152,6 @@ class _Reader:
                         yield self._statement(" ".join(lines[end].text.split()), "sentence", [lines[end]])
                     end += 1
                 end += 1
-            elif self._is_tabbed(at):
-                end = self._end(end, _is_row)
-                rows = [(_tabbed_cells(line.text), line) for line in lines[at:end]]
-                is_headed = not any(map(_AMOUNT.match, rows[0][0]))
-                header = rows[0][0] if is_headed else [""] * len(rows[0][0])
-                yield from self._table(lines[at:end], header, rows[is_headed:])
             elif "|" in first and end < len(lines) and _is_ruler(lines[end].text) and not _HEADING.match(first):
                 end = self._end(end, lambda text: "|" in text)
                 rows = [(_cells(line.text), line) for line in lines[at + 2 : end]]
@@ -181,17 +171,12 @@ class _Reader:
         """The end of a paragraph or item, or of a heading and the line under it."""
         lines = self._lines
         while end < len(lines) and (text := lines[end].text).strip():
-            if ITEM.match(text) or _is_fence(text) or text.lstrip().startswith("|") or self._is_tabbed(end):
+            if ITEM.match(text) or _is_fence(text) or text.lstrip().startswith("|"):
                 break
             if _HEADING.match(text):
                 return end + (not text.lstrip().startswith("#"))
             end += 1
         return end
-
-    def _is_tabbed(self, at: int) -> bool:
-        first, *after = (line.text for line in self._lines[at : at + 2])
-        is_wide = "\t" in first and not ITEM.match(first) and len([*filter(None, _tabbed_cells(first))]) >= MIN_TABBED
-        return is_wide and bool(after) and _is_row(after[0])
 
     def _prose(self, block: Sequence[_Line]) -> Iterator[NoteStatement]:
         lines = [QUOTED.sub("", line.text) for line in block]
@@ -256,21 +241,12 @@ def _cells(line: str) -> list[str]:
     return [plain_text(cell.replace("\0", "|")) for cell in cells]
 
 
-def _tabbed_cells(line: str) -> list[str]:
-    return [plain_text(cell) for cell in line.rstrip().split("\t")]
-
-
 def _is_ruler(line: str) -> bool:
     return "-" in line and not line.strip(" \t:|-\r")
 
 
 def _is_fence(line: str) -> bool:
     return line.lstrip(" \t").startswith(("```", "~~~"))
-
-
-def _is_row(line: str) -> bool:
-    """True if a line continues a table with tabs. Its last cells may be empty, its last column unnamed."""
-    return "\t" in line.strip()
 
 
 def _row_text(header: Sequence[str], cells: Sequence[str]) -> str:

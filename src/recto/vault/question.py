@@ -16,10 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.base.text import LazyPattern
+from recto.search.dates import Day, day_of_term, is_day_term, take_days
 from recto.search.passages import QUESTION_MARKS
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, UNSPACED_RUN, is_spaced, query_terms, words
 from recto.sentences.words import tables
-from recto.vault.note_dates import Day, day_of_term, is_day_term, take_days
 
 AnswerKind = Literal["name", "date", "number", "reason"]
 

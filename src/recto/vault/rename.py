@@ -59,8 +59,8 @@ class _Route(Struct, frozen=True):
         """True if a link leads to the target and to the same place in it."""
         if self.after.follow(link, self.source) != self.target:
             return False
-        found, original = self.after.disambiguate(link, self.source), self.original
-        return (found.heading, found.block, found.caption) == (original.heading, original.block, original.caption)
+        original = self.original
+        return (link.heading, link.block, link.caption) == (original.heading, original.block, original.caption)
 
     def reads_back(self, new_text: str) -> bool:
         """True if a text parses as exactly this link."""
@@ -92,17 +92,16 @@ def _edit(text: str, link: Link, source: str, plan: RenamePlan) -> _Edit | None:
     target = plan.before.follow(link, source)
     if target is None:
         return None
-    original = plan.before.disambiguate(link, source)
     before, after = text[link.start - 1 : link.start], text[link.end : link.end + 1]
     adjacent = before if before in "[!" else "", after if after in "](" else ""
-    route = _Route(plan.new_path(source), plan.new_path(target), original, adjacent, plan.after)
+    route = _Route(plan.new_path(source), plan.new_path(target), link, adjacent, plan.after)
     # a relative path stays one: other Markdown programs do not resolve names
     was_relative = _is_relative_path(link, source, target)
     if route.is_followed_by(link) and was_relative <= _is_relative_path(link, route.source, route.target):
         return None
-    parts = _split_markdown(original) if link.kind == "markdown" else _split_wikilink(original)
-    edit = _renamed(parts, _names(original, source, target, route), route) if parts else None
-    return edit or (_as_markdown(original, route) if link.kind == "wikilink" else None)
+    parts = _split_markdown(link) if link.kind == "markdown" else _split_wikilink(link)
+    edit = _renamed(parts, _names(link, source, target, route), route) if parts else None
+    return edit or (_as_markdown(link, route) if link.kind == "wikilink" else None)
 
 
 class _LinkParts(Struct, frozen=True):

@@ -229,11 +229,6 @@ class Vault:
                 found = self._current_names(with_catalog=True).follow(link, source)
             return found
 
-    def disambiguate(self, link: Link, source: str | None = None) -> Link:
-        """The link with its heading separated from its name, which may contain a `#`."""
-        with self._lock:
-            return self._current_names().disambiguate(link, source)
-
     def shortest_link(self, path: str) -> str:
         with self._lock:
             return self._current_names().shortest_link(path)

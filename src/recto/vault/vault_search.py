@@ -19,6 +19,7 @@ from recto.base.background import BackgroundWorker
 from recto.base.locations import CATALOG_FILE, GISTS_FILE, SEARCH_FILE, vault_folder
 from recto.base.text import counted
 from recto.errors import Invalid, NotFound, RectoError
+from recto.search.dates import Day, named_days
 from recto.search.finder import Hit, Query, SearchResult
 from recto.search.hybrid_index import THREADS, HybridIndex, OpenEmbedder
 from recto.search.vector_index import ReadTexts
@@ -28,16 +29,7 @@ from recto.vault.document_summary import DocumentSummaries
 from recto.vault.folder import is_note
 from recto.vault.indexer import PARTITION, IndexedState, VaultIndexer
 from recto.vault.links import Link
-from recto.vault.note_chunks import (
-    FoundNote,
-    NoteChunk,
-    QuestionWords,
-    best_part,
-    found_note,
-    line_number,
-    question_words,
-)
-from recto.vault.note_dates import Day, named_days
+from recto.vault.note_chunks import NoteChunk, chunks_by_hash, line_number
 from recto.vault.vault import Vault
 
 log = logging.getLogger(__name__)
@@ -48,7 +40,7 @@ UPDATE_BEFORE_SEARCH, BACKGROUND_BATCH, FILL_BATCH = 50, 64, 512
 SCAN_TIMEOUT_S, LOCK_TIMEOUT_S = 1.0, 0.2
 # The least number of passages read, in all and per hit: a note that contains a word everywhere is only one hit.
 MIN_PASSAGES, PASSAGES_PER_HIT = 80, 4
-MAX_EXCERPT_CHARS, MAX_NAME_CHARS = 900, 200
+MAX_NAME_CHARS = 200
 # Sharing words with neighbours finds more: for 50 of 57 questions the note is among the first three instead of 47, with
 # vectors 55 instead of 52. In larger indexes it takes too long: at this size half as long again.
 MAX_SPREAD_PASSAGES = 6_000
@@ -57,8 +49,6 @@ MIN_SIMILARITY = 0.2
 # What each further passage adds to a note's score, with its decay.
 EXTRA_PASSAGE_SHARE, EXTRA_PASSAGE_DECAY = 0.1, 0.7
 CLOSE_TIMEOUT_S = 1.0
-# How long a question in another language waits for the word vectors of the notes, the first time, at least.
-TRANSLATION_S = 3.0
 BEING_BUILT = "the search index of the vault is being built"
 # Up to this many missing vectors, a command waits as long as allowed: such vaults need no indexing command.
 FEW_VECTORS = 2000
@@ -130,7 +120,7 @@ class VaultSearch:
         outdated = set[str]()
         for _ in range(2):
             hits, warning = self._find(text, limit)
-            found = tuple(islice(self._excerpts(text, hits, outdated), max(0, limit)))
+            found = tuple(islice(self._excerpts(hits, outdated), max(0, limit)))
             if not outdated:
                 break
             self._vault.mark_changed(outdated)  # saved a moment ago, before the folder was read again
@@ -140,10 +130,6 @@ class VaultSearch:
     def similarities(self, question: str, texts: Sequence[str]) -> list[float]:
         """The similarity of texts to a question in any language, by the multilingual encoder; empty without it."""
         return self._index.similarities(question, texts)
-
-    def translations(self, words: Sequence[str], likely: Sequence[str]) -> dict[str, str]:
-        """Words of the notes with the same meaning in their language; empty without the multilingual encoder."""
-        return self._index.translations(words, likely, max(TRANSLATION_S, self._timeout_s))
 
     def find_dated(self, days: Sequence[Day], limit: int = 8) -> list[str]:
         """Paths of the notes with one of these days in their names, latest first."""
@@ -166,9 +152,9 @@ class VaultSearch:
         if named is not None:
             scores[named] = most
         for path in sorted(scores, key=lambda path: (path == named, scores[path]), reverse=True):
-            if note := self._read(path):
+            if note := self._indexer.read(path):
                 because = "has this name" if path == named else by_path[path][0].because
-                yield FoundDocument(path, note.document.title, round(scores[path] / most, 4), because)
+                yield FoundDocument(path, note.title, round(scores[path] / most, 4), because)
 
     def _named(self, text: str) -> str | None:
         name = text.strip().strip("[]")
@@ -180,22 +166,21 @@ class VaultSearch:
             return None
         return path if path and is_note(path) else None
 
-    def _excerpts(self, text: str, hits: Sequence[tuple[str, Hit]], outdated: set[str]) -> Iterator[Excerpt]:
+    def _excerpts(self, hits: Sequence[tuple[str, Hit]], outdated: set[str]) -> Iterator[Excerpt]:
         """Adds to `outdated` the notes that no longer contain their passage."""
-        question, notes = question_words(text), dict[str, FoundNote | None]()
+        notes = dict[str, tuple[Document, dict[bytes, list[NoteChunk]]] | None]()
         for path, hit in hits:
             if path not in notes:
-                notes[path] = self._read(path)
-            note = notes[path]
-            chunk = note.chunk(hit.passage) if note else None
-            if note is None or chunk is None:
+                document = self._indexer.read(path)
+                notes[path] = (document, chunks_by_hash(document)) if document else None
+            if not (note := notes[path]) or not (same := note[1].get(hit.passage.sha)):
                 outdated.add(path)
-            elif chunk.text:
-                yield _excerpt(note.document, chunk, question, hit)
-
-    def _read(self, path: str) -> FoundNote | None:
-        document = self._indexer.read(path)
-        return found_note(document) if document else None
+                continue
+            chunk = _nearest(same, hit.passage.position)
+            if chunk.text:
+                heading = chunk.headings[-1] if chunk.headings else ""
+                where = (path, note[0].title, heading, line_number(note[0], chunk.start), chunk.start, chunk.end)
+                yield Excerpt(*where, chunk.text, hit.score, hit.because, hit.similarity)
 
     def _find(self, text: str, limit: int) -> tuple[list[tuple[str, Hit]], str]:
         with self._searching:
@@ -234,7 +219,7 @@ class VaultSearch:
             left = self._indexer.update(UPDATE_BEFORE_SEARCH, LOCK_TIMEOUT_S)
         except (Invalid, NotFound) as why:  # the folder is gone; the index can still be searched
             return why.message
-        if left or (vectors and vectors.to_make):
+        if left or (vectors and vectors.waiting):
             self.wake()
         if left:
             return f"{BEING_BUILT}: {counted(left, 'note')} {'is' if left == 1 else 'are'} not in it yet"
@@ -320,12 +305,9 @@ def _with_paths(found: SearchResult, state: IndexedState) -> list[tuple[str, Hit
     ]
 
 
-def _excerpt(document: Document, chunk: NoteChunk, question: QuestionWords, hit: Hit) -> Excerpt:
-    first, last = best_part(chunk.text, question, MAX_EXCERPT_CHARS)
-    start, end = chunk.start + first, chunk.start + last
-    heading = chunk.headings[-1] if chunk.headings else ""
-    where = (document.path, document.title, heading, line_number(document, start), start, end)
-    return Excerpt(*where, document.text[start:end], hit.score, hit.because, hit.similarity)
+def _nearest(chunks: Sequence[NoteChunk], position: int) -> NoteChunk:
+    """Of chunks with the same text, the one that a passage most likely is."""
+    return min(chunks, key=lambda chunk: abs(chunk.start - position))
 
 
 def _document_score(hits: Sequence[Hit]) -> float:
