@@ -5,10 +5,7 @@ Starts and imports nothing until a tool is called or an uncached tool list is ne
 
 import asyncio
 import logging
-import os
-import signal
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -28,10 +25,10 @@ from recto.sources.tool_definition import ServerIdentity
 from recto.sources.tools import Arguments, RemoteTool, ToolOutput
 
 CLOSE_TIMEOUT_S = 6.0
+"""Longer than it takes to kill a process that will not end."""
 UNUSED_AFTER_S = 60.0
 RECOVERY_S = 15.0
 """Time allowed before a call is sent, not counting the start: to notice and stop a hanging server."""
-REFRESH_WAIT_S = 3.0
 
 log = logging.getLogger(__name__)
 
@@ -83,10 +80,9 @@ class McpServers:
         return tuple(tool.name for tool in tool_list.tools) if tool_list else None
 
     def refresh(self) -> None:
-        """Ask running servers for their tools again and wait a moment. Starts none."""
-        connections = list(self._connections.values())
-        running = [connection for connection in connections if connection.status.state == "running"]
-        wait([self._loop_thread.begin(connection.refresh()) for connection in running], REFRESH_WAIT_S)
+        """Ask running servers for their tools again at the next offer."""
+        for connection in list(self._connections.values()):
+            connection.mark_stale()
 
     def statuses(self) -> list[ServerStatus]:
         """The status of these servers, in order."""
@@ -94,17 +90,13 @@ class McpServers:
         return [current.get(name, status) for name, status in list(self._statuses.items())]
 
     def close(self) -> None:
-        """Stop all servers within seconds, killing those that do not end."""
+        """Stop all servers within seconds."""
         connections = [*self._connections.values(), *self._closing]
-        pids = [pid for connection in connections if (pid := connection.status.pid)]
 
         async def close_all() -> None:
             await asyncio.gather(*(connection.close() for connection in connections))
 
-        if not self._loop_thread.close(close_all(), CLOSE_TIMEOUT_S):
-            for pid in pids:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
+        self._loop_thread.close(close_all(), CLOSE_TIMEOUT_S)
         for known in (self._connections, self._closing, self._keys):
             known.clear()
 
