@@ -164,7 +164,7 @@ class Engine:
         if started is None:
             return None
         self.backup.wake()
-        for event in (*started.events, *self.learner.untold(session)):
+        for event in started.events:
             await emit(event)
         name = self.models.name(session.model, options, await started.reads.agent)
         # not in parallel with the start of a tiny model, which blocks the whole process

@@ -75,7 +75,6 @@ class ContextSettings:
     use_user_memory: bool = _setting(True, "read the memory.md of your RECTO_HOME")
     use_facts: bool = _setting(True, "recall remembered facts, and let models that can call tools remember new ones")
     learn_facts: str = _setting("off", "learn facts from what you say; ask: after a question", among=LEARN)
-    learn_by_model: bool = _setting(True, "let the model point out the facts in what you say; off: wording decides")
     learn: bool = _setting(True, "raise the score of sources that replies to similar messages used")
     max_prompt_tokens: int = _setting(0, "largest window; 0 means the model's own limit", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(
