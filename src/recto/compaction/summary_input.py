@@ -266,9 +266,8 @@ class SummaryInput:
         """If tools were used; it continues the former log."""
         if self._work is None or self._work[0] != len(self.messages):
             told = [message for message in self.messages if message.said not in self._late]
-            late = [message for message in self.messages if message.said in self._late]
             former = f"{self.work_before}\n\n{self.former}" if self.work_before else self.former
-            log = continue_work_log(former, told, late=late, answering=self.answering)
+            log = continue_work_log(former, told, answering=self.answering)
             self._work = (len(self.messages), log)
         return self._work[1]
 

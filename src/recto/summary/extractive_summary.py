@@ -19,13 +19,7 @@ from recto.sentences.features import Sentence, read_conversation, shape_of, term
 from recto.sentences.scorer import is_superseded, needed
 from recto.sentences.segments import UNSPACED, is_question
 from recto.sources.tools import RECALL
-from recto.summary.agent_steps import (
-    continue_work_log,
-    find_observations,
-    says_all_by_outcome,
-    split_command,
-    without_examples,
-)
+from recto.summary.agent_steps import continue_work_log, find_observations, says_all_by_outcome, split_command
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 
@@ -94,7 +88,7 @@ def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
     results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
     text = message.text or "\n".join(results)
     if has_log:
-        return split_command(text)[0] if message.role == "assistant" else without_examples(text)
+        return split_command(text)[0] if message.role == "assistant" else text
     return text or " ".join(f"{call.name} {call.arguments}" for call in message.calls)
 
 
