@@ -138,7 +138,7 @@ def test_a_report_reads_no_request_and_no_message_of_what_is_summed(store: Store
     store.source_uses.stats()
     with plans(store) as steps:
         store.source_uses.stats()
-        store.source_uses.totals()
+        store.source_uses.stats()
         store.document_uses.totals("/notes")
         store.spending.by("day")
     assert steps

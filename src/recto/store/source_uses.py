@@ -21,7 +21,6 @@ from sqlalchemy import (
     case,
     cast,
     delete,
-    distinct,
     func,
     insert,
     literal,
@@ -32,7 +31,7 @@ from sqlalchemy import (
 )
 
 from recto.errors import Invalid, NotFound
-from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
+from recto.sources.advice import SIGNS, Sign, SourceStats
 from recto.sources.source import SENT_KINDS, Mode, SourceId
 from recto.store.database import Database
 from recto.store.dialect import in_list
@@ -181,10 +180,6 @@ class SourceUses:
             values = row._asdict() | {"last_used": row.last_used or ""}
             found.append(SourceStats(SourceId(*(values.pop(column.name) for column in _ID)), **values))
         return found
-
-    def totals(self, agent: str | None = None, since: str | None = None) -> list[AgentTotals]:
-        """Per agent, the replies with any source and their conversations."""
-        return [AgentTotals(*row) for row in self._read(_KEPT_TOTALS, _TOTALS, agent, since)]
 
     def periods(
         self,
@@ -409,15 +404,7 @@ def _by_reply(*conditions: ColumnElement[bool]) -> Select[Any]:
     ).group_by(turn.message)
 
 
-def _totals(table: FromClause) -> Statement:
-    replies, homes = _sum(table.c.replies).label("replies"), func.count(distinct(table.c.conversation))
-    agents = select(conversations.c.agent, replies, homes.label("conversations"))
-    of_conversation = conversations.c.n == table.c.conversation
-    return Statement(agents.join_from(table, conversations, of_conversation).where(_OF_AGENT).group_by("agent"))
-
-
 _BY_REPLY, _BY_REPLY_IN_HOMES = Statement(_by_reply(*_WITHIN)), Statement(_by_reply(_IN_HOMES))
-_TOTALS, _KEPT_TOTALS = _totals(_by_reply(*_WITHIN).cte("by_reply")), _totals(source_days)
 _KEPT_DAYS = Statement(
     select(
         source_days.c.day.label("created"),
