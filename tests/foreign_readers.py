@@ -61,11 +61,9 @@ from recto.summary.set_aside import (
 )
 from recto.summary.values import find_values
 from recto.summary.verification import (
-    MARK,
     CoveredMessages,
     FormerSummary,
     mark_unsupported,
-    quote_marks,
     split_stated,
     verified_part,
 )
@@ -179,7 +177,6 @@ def _marked(text: str) -> None:
     known.add("Nothing of this.")
     found, _ = mark_unsupported(text, [known])
     verified_part(found)
-    quote_marks(f"{text}{MARK}", [f"{text}{MARK}"])
 
 
 def _as_ledger(text: str) -> None:
