@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from recto.base.text import kept_text_caches
 from recto.chat.blocks import Compaction
 from recto.chat.message import Message, Usage
 from recto.engine import Engine
@@ -94,7 +93,7 @@ async def compare_strategies(
         CallOptions(model=changes.model, strategy=name, window=changes.window, settings=changes.settings)
         for name in names
     ]
-    with kept_text_caches(), engine.message_index.keeping_messages():
+    with engine.message_index.keeping_messages():
         statements = await asyncio.to_thread(_statements_in, path)
         resolved = await engine.turns.resolve(session, options[0])
         played = [SimulatedPath(str(each.strategy), Simulation(engine, session, each)) for each in options]

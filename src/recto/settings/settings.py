@@ -241,11 +241,11 @@ def conversation_key(key: str, where: str) -> str:
 
 def read_file(path: Path) -> dict[str, Any]:
     """The checked settings of one TOML file by dotted key; empty if the file does not exist."""
-    return _read(toml_file.file_text(path), str(path))[0]
+    return _read(toml_file.file_text(path), str(path))
 
 
-def _read(text: str, where: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The checked settings of a TOML text by dotted key; and notes about unused ones."""
+def _read(text: str, where: str) -> dict[str, Any]:
+    """The checked settings of a TOML text by dotted key."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as why:
@@ -270,7 +270,7 @@ def load(
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
     user = str(home / USER_FILE)
-    below, notes = _read(toml_file.file_text(home / USER_FILE), user)
+    below = read_file(home / USER_FILE)
     for key in PATHS:  # relative to the file's folder, not the current one
         if below.get(key):
             below[key] = str(home / os.path.expanduser(below[key]))
@@ -283,13 +283,12 @@ def load(
                 refused[each.key] = problem
             else:
                 values[each.key], origins[each.key] = each.place or each.value, each.file
-    asked, doubled = _asked(environment, flags or {})
-    for found, origin in asked:
+    for found, origin in _asked(environment, flags or {}):
         values |= found
         origins |= dict.fromkeys(found, origin)
     # a variable or an option overrides it anyway
-    notes |= {key: why for key, why in refused.items() if origins.get(key, user) == user}
-    return replace(changed(Settings(), values, origins), notes=notes | doubled)
+    notes = {key: why for key, why in refused.items() if origins.get(key, user) == user}
+    return replace(changed(Settings(), values, origins), notes=notes)
 
 
 def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
@@ -299,20 +298,12 @@ def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
     return [access.setting(key, value, path, project) for key, value in read_file(path).items()]
 
 
-def _asked(
-    environment: Mapping[str, str], flags: Mapping[str, Any]
-) -> tuple[list[tuple[dict[str, Any], str]], dict[str, str]]:
-    """The values of variables and options, each with its origin, and notes about unused ones."""
-    found: list[tuple[dict[str, Any], str]] = []
-    notes: dict[str, str] = {}
+def _asked(environment: Mapping[str, str], flags: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """The values of variables and options, each with its origin."""
     for spec in specs():
-        given = [name for key in spec.names if environment.get(name := variable_of(key))]
-        found += [({spec.key: spec.read(environment[name], name)}, name) for name in given[:1]]
-        for name in given[1:]:
-            notes[spec.key] = f"{name} is ignored: {given[0]} is the same setting, and given too"
-    given_flags = [(key, value) for key, value in flags.items() if value is not None]
-    options, doubled = under_own_keys(given_flags, _spec, "option")
-    return [*found, (options, "option")], notes | doubled
+        if given := next((name for key in spec.names if environment.get(name := variable_of(key))), ""):
+            yield {spec.key: spec.read(environment[given], given)}, given
+    yield under_own_keys([(key, value) for key, value in flags.items() if value is not None], _spec, "option"), "option"
 
 
 def _with(group: Any, names: list[str], value: Any) -> Any:
@@ -396,7 +387,7 @@ def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None
         place = Path(typed).absolute()
         typed = os.path.relpath(place, project) if project and place.is_relative_to(project) else str(place)
     text = toml_file.with_value(_without(_spec(key).names[1:], path)[0], path, key.split("."), typed)
-    values = _read(text, str(path))[0]
+    values = _read(text, str(path))
     changed(Settings(), values, str(path))
     if project:
         access = ProjectAccess(home, project)
