@@ -100,10 +100,6 @@ def test_unchecked_replies_do_not_count() -> None:
     assert advise([replace(ALWAYS, looked=MIN_UNUSED_REPLIES)]) != []
 
 
-def test_without_any_totals_nothing_is_compared() -> None:
-    assert advise([replace(CHOSEN, quoted=40)], []) == []
-
-
 COUNT = st.integers(0, 200)
 
 

@@ -14,7 +14,7 @@ SHORTEST_KEY = 8
 _WORD_START = re.compile(r"(?<=\S) (?=[A-Za-z])")
 _caches: list[Any] = []
 # Similarity of two names: within a group two wrong letters in a short name, else a typo.
-_ALIKE_IN_GROUP, _ALIKE = 0.65, 0.8
+_ALIKE_IN_GROUP, _ALIKE, _ALIKE_IN_ALL = 0.65, 0.8, 0.85
 # Entries that a text cache keeps for the next compaction, which reads the former summary again.
 _KEPT = 512
 Arguments = ParamSpec("Arguments")
@@ -126,7 +126,7 @@ def closest_key(name: str, known: Mapping[str, str]) -> str:
     if near := get_close_matches(leaf, inside, 1, _ALIKE_IN_GROUP if group else _ALIKE):
         return inside[near[0]]
     whole = {key.lower(): meaning for key, meaning in known.items()}
-    near = get_close_matches(name.lower(), whole, 1, _ALIKE)
+    near = get_close_matches(name.lower(), whole, 1, _ALIKE_IN_ALL)
     return whole[near[0]] if near else ""
 
 

@@ -49,7 +49,7 @@ MOST_OF_ONE, MOST_CHOSEN_FROM = 500_000, 120_000
 # The topic comes from the latest messages before the current one: how many, and how many characters of each.
 LATEST, MOST_ASKED = 6, 2000
 # How many days before and after a message words such as "Friday" or "yesterday" may mean.
-_MEANT = range(-14, 15)
+_MEANT = range(-7, 8)
 
 
 class UnreadMessages(Struct):

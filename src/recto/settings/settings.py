@@ -324,35 +324,36 @@ def _check_together(settings: Settings, just_set: Collection[str]) -> Settings:
     """Check settings that depend on each other. If only one of two was set, the default of the other adapts. Raises
     Invalid about the one that was just set, with its `rivals`."""
     context, own = settings.context, settings.origins
-    least, recent, shares = context.min_recent_messages_to_keep, context.recent_messages_to_keep, context.budgets
-    reserved, most = context.reserved_response_tokens, context.max_prompt_tokens
-    low, high = context.low_water, context.threshold
+    shares, reserved, most = context.budgets, context.reserved_response_tokens, context.max_prompt_tokens
+    least, recent = context.min_recent_messages_to_keep, context.recent_messages_to_keep
     adapted: dict[str, Any] = {}
     wrong: list[dict[str, str]] = []
+
+    def ordered(low: str, high: str, default: float, start: str = "from 0 to") -> None:
+        """The first of two settings must be lower; if only its default is not, it gets another one."""
+        values = getattr(context, low), getattr(context, high)
+        if f"context.{low}" in own:
+            wrong.append({low: f"a number {start} {values[1]:,g}", high: f"a number from {values[0]:,g} on"})
+        adapted[low] = default
+
     if least > recent:
-        if recent and "context.min_recent_messages_to_keep" in own:
-            too_high, too_low = f"a whole number from 0 to {recent}", f"a whole number from {least} to 1,000, or 0"
-            wrong.append({"min_recent_messages_to_keep": too_high, "recent_messages_to_keep": too_low})
+        if recent:
+            ordered("min_recent_messages_to_keep", "recent_messages_to_keep", recent)
         adapted["min_recent_messages_to_keep"] = recent
     if most and reserved >= most:
-        too_high, too_low = f"a whole number from 0 to {most - 1:,}", f"a whole number from {reserved + 1:,} on, or 0"
-        wrong.append({"reserved_response_tokens": too_high, "max_prompt_tokens": too_low})
-    if low >= high:
-        if "context.low_water" in own:
-            too_high, too_low = f"a number from 0.05 to below {high:g}", f"a number above {low:g}, up to 1"
-            wrong.append({"low_water": too_high, "threshold": too_low})
-        adapted["low_water"] = high / 2
+        wrong.append(
+            {
+                "reserved_response_tokens": f"a number below {most:,}",
+                "max_prompt_tokens": f"0, or more than {reserved:,}",
+            }
+        )
+    if context.low_water >= context.threshold:
+        ordered("low_water", "threshold", context.threshold / 2, "below")
     if context.min_score > context.include_score:
-        if "context.min_score" not in own:
-            adapted["min_score"] = context.include_score
-        elif "context.include_score" not in own:
+        if "context.include_score" not in own:
             adapted["include_score"] = context.min_score
         else:
-            too_high, too_low = (
-                f"a number from 0 to {context.include_score:g}",
-                f"a number from {context.min_score:g} to 1",
-            )
-            wrong.append({"min_score": too_high, "include_score": too_low})
+            ordered("min_score", "include_score", context.include_score)
     if 0 < context.summary_tokens < MIN_SUMMARY_TOKENS:
         wrong.append({"summary_tokens": f"0, or a whole number from {MIN_SUMMARY_TOKENS} to 100,000"})
     left = 1 - shares.system - shares.tools - shares.messages

@@ -7,7 +7,6 @@ section.
 
 import math
 import re
-from collections import OrderedDict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
@@ -15,7 +14,6 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_sentences
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, words
@@ -50,8 +48,6 @@ COMMON_STEMS = frozenset(map(stem_word, COMMON_WORDS))
 COMMON_WEIGHT = 0.25
 # Unused sources are dropped from the cache once it holds this many more than the candidates.
 MAX_UNUSED_SOURCES = 1000
-# Choosing and filtering use different candidates, so several are kept.
-MAX_CACHED_CANDIDATES = 4
 _MAX_QUOTE_CHARS = 60
 _MIN_SHOWN_SIMILARITY = 0.2
 _WORD_BOUNDARIES = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -271,25 +267,20 @@ class Candidates:
 
 
 class CandidateCache:
-    """A cache of recent candidates, so that each source is split only once."""
+    """Splits each source only once, and keeps the latest candidates."""
 
     def __init__(self) -> None:
         self._entries: dict[SourceId, ChunkedSource] = {}
         # by object identity: hashing five hundred texts per message would take longer than choosing
-        self._candidates: OrderedDict[tuple[int, ...], Candidates] = OrderedDict()
+        self._latest: tuple[Sequence[Source], Candidates] = ((), Candidates(()))
 
     def get(self, sources: Sequence[Source]) -> Candidates:
-        objects = tuple(map(id, sources))
-        if (cached := self._candidates.get(objects)) is not None:
-            self._candidates.move_to_end(objects)
-            return cached
-        if len(self._entries) > 2 * len(sources) + MAX_UNUSED_SOURCES:
-            wanted = {source.id for source in sources}
-            self._entries = {id: entry for id, entry in self._entries.items() if id in wanted}
-        candidates = Candidates([self._entry(source) for source in sorted(sources, key=lambda source: source.id)])
-        self._candidates[objects] = candidates
-        if len(self._candidates) > MAX_CACHED_CANDIDATES:
-            self._candidates.popitem(last=False)
+        known, candidates = self._latest
+        if len(known) != len(sources) or any(one is not other for one, other in zip(known, sources, strict=True)):
+            if len(self._entries) > 2 * len(sources) + MAX_UNUSED_SOURCES:
+                self._entries.clear()
+            candidates = Candidates([self._entry(source) for source in sorted(sources, key=lambda source: source.id)])
+            self._latest = (tuple(sources), candidates)
         return candidates
 
     def _entry(self, source: Source) -> ChunkedSource:
@@ -297,9 +288,7 @@ class CandidateCache:
         if known is None or known.source != source:
             chunks = source_chunks(source)
             known = ChunkedSource(source, chunks, tuple(HashedTexts.of(chunk.texts) for chunk in chunks))
-        elif known.source is not source:  # its candidates are identified by this object, and keep it alive
-            known = replace(known, source=source)
-        self._entries[source.id] = known
+            self._entries[source.id] = known
         return known
 
 

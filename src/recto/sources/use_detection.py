@@ -11,7 +11,7 @@ from functools import cache, cached_property, lru_cache
 
 from msgspec import Struct
 
-from recto.search.terms import STOP_WORDS, word_forms, words
+from recto.search.terms import STOP_WORDS, stem_word, words
 from recto.sentences.segments import UNSPACED_OR_KOREAN
 from recto.sentences.words import tables
 from recto.sources.advice import Sign
@@ -172,7 +172,7 @@ class _ReplyText:
         """The reply's use of a source, and the words that show it."""
         if quote := self._quote(source):
             return "quoted", _shortened(quote)
-        novelty = {term: new for term in self._terms & source.occurrences.keys() if (new := self._novelty(term))}
+        novelty = {term: weight for term in self._terms & source.occurrences.keys() if (weight := self._novelty(term))}
         best, items, text = 0.0, "", ""
         for sentence, other, weight in self._close_pairs(source, novelty):
             if weight >= DECISIVE_WEIGHT and (new := _enough_in_common(sentence, other, novelty)):
@@ -293,7 +293,7 @@ def _common() -> tuple[frozenset[str], frozenset[str], Mapping[str, str], frozen
     listed = frozenset(word for name in ("everyday", "measures") for row in table[name].values() for word in row)
     common = listed - STOP_WORDS
     numbers = dict(zip((*tables()["numbers"]["en"], *table["tens"]["en"]), map(str, values), strict=True))
-    return common, frozenset(map(_rough_stem, common)), numbers, frozenset(table["famous"]["names"])
+    return common, frozenset(map(stem_word, common)), numbers, frozenset(table["famous"]["names"])
 
 
 def _special_weight(token: str) -> float:
@@ -330,7 +330,7 @@ def _word_term(word: str, is_name: bool = False) -> tuple[str, float]:
     number = numbers.get(word, word)  # "thirty seconds" matches "30 seconds"
     if number.isdigit():
         return number, _number_weight(number)
-    stem = _rough_stem(word)
+    stem = stem_word(word)
     if word in common or stem in stems:
         return stem, COMMON_WORD_WEIGHT
     return stem, NAME_WEIGHT if is_name else WORD_WEIGHT
@@ -338,26 +338,3 @@ def _word_term(word: str, is_name: bool = False) -> tuple[str, float]:
 
 def _phrase_weight(phrase: Sequence[str]) -> float:
     return sum(_word_term(word)[1] for word in dict.fromkeys(phrase))
-
-
-# Ending, its replacement, and the minimum length of the rest.
-_ENDINGS = (
-    *(("ies", "y", 3), ("ied", "y", 3), ("sses", "ss", 2), ("ingly", "", 4), ("ings", "", 3), ("ing", "", 3)),
-    *(("edly", "", 4), ("ed", "", 3), ("ss", "ss", 1), ("us", "us", 1), ("is", "is", 1), ("es", "", 3), ("s", "", 3)),
-    ("ly", "", 4),
-)
-
-
-@lru_cache(maxsize=8192)
-def _rough_stem(word: str) -> str:
-    """A rough stem, good enough for comparing two texts stemmed the same way."""
-    group = word_forms(word)
-    if len(group) > 1:
-        return min(group)
-    for ending, replacement, min_length in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= min_length:
-            word = word.removesuffix(ending) + replacement
-            if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
-                return word[:-1]
-            break
-    return word.removesuffix("e") if len(word) > 3 else word
