@@ -17,7 +17,7 @@ from recto.base.home_files import make_private_folder
 from recto.errors import Invalid, RectoError
 from recto.mcp.allowed_tools import AllowedTools, Trust, file_stem
 from recto.mcp.server_connection import ConnectionOptions, ServerConnection, ServerStatus
-from recto.mcp.server_target import ServerTarget, cache_key, server_target
+from recto.mcp.server_target import ServerTarget, server_target
 from recto.mcp.tool_list import SERVERS_FOLDER, ListedTool, ToolList, ToolListCache, tool_call_name
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Tool
@@ -76,7 +76,8 @@ class McpServers:
         connection = self._connections.get(self._keys.get((config.name, project), ""))
         tool_list = connection.tool_list if connection else None
         if tool_list is None or not tool_list.tools:
-            tool_list = self._cache.read(cache_key(config, project))
+            with suppress(RectoError):
+                tool_list = self._cache.read(self._target(config, project).key)
         return tuple(tool.name for tool in tool_list.tools) if tool_list else None
 
     def refresh(self) -> None:
@@ -111,7 +112,7 @@ class McpServers:
         connection = self._connections.get(target.key)
         # a server that runs or has failed is asked
         if not fresh and not (connection and (connection.failure or connection.status.state == "running")):
-            tool_list = self._cache.read(cache_key(config, project))
+            tool_list = self._cache.read(target.key)
             if tool_list and not connection:
                 self._statuses[config.name] = ServerStatus(config.name, "stopped", tools=len(tool_list.tools))
         if tool_list is None:
@@ -212,7 +213,7 @@ class McpServers:
         folder = self._home / SERVERS_FOLDER
         with suppress(OSError):  # a server starts even if nothing can be written
             make_private_folder(folder)
-        at = (self._cache, cache_key(config, project), folder / f"{file_stem(config.name)}.log")
+        at = (self._cache, target.key, folder / f"{file_stem(config.name)}.log")
         options = ConnectionOptions(*at, self._environment, self._start_s)
         return self._connections.setdefault(target.key, ServerConnection(target, options))
 
