@@ -64,19 +64,6 @@ def test_what_hardly_matches_does_not_come_beside_what_does(memory: FactMemory) 
     ]
 
 
-def test_a_short_word_is_found_as_it_is(memory: FactMemory) -> None:
-    for text in ("The keys are on the shelf", "There is one key for the shed", "My cats ate the cake"):
-        memory.learn(text)
-
-    def found(question: str) -> list[str]:
-        return [each.fact.text for each in memory.search(question)[0]]
-
-    assert found("one") == found("which one") == ["There is one key for the shed"]
-    assert found("on") == ["The keys are on the shelf"]
-    assert found("cat") == ["My cats ate the cake"]
-    assert len(found("keys")) == 2
-
-
 def test_what_is_said_again_becomes_the_newer_text(memory: FactMemory, store: Store) -> None:
     first = memory.learn("my cat is called Tom").fact
     again = memory.learn("My cat is called Tom.")

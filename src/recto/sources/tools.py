@@ -222,6 +222,7 @@ def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
 # -- short forms
 
 LONGEST_DESCRIPTION = 160
+_DATA = ("enum", "const", "default", "required")
 _LEFT_OUT = ("description", "title", "examples", "$schema", "$comment")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
@@ -239,7 +240,9 @@ def _short_schema(schema: Any) -> Any:
     """Without texts. An object is kept whatever its key: a property may be called `title`."""
     if not isinstance(schema, Mapping):
         return schema
-    kept = ((key, value) for key, value in schema.items() if isinstance(value, Mapping) or key not in _LEFT_OUT)
-    return {
-        key: [*map(_short_schema, value)] if isinstance(value, list) else _short_schema(value) for key, value in kept
-    }
+    kept = {key: value for key, value in schema.items() if isinstance(value, Mapping) or key not in _LEFT_OUT}
+    return {key: value if key in _DATA else _short_value(value) for key, value in kept.items()}
+
+
+def _short_value(value: Any) -> Any:
+    return [*map(_short_schema, value)] if isinstance(value, list) else _short_schema(value)
