@@ -13,7 +13,6 @@ import pytest
 from tests.mcp.conftest import PARTS, Made, free_port, listens, tools_of
 
 from recto.chat.blocks import ToolCall
-from recto.mcp import server_connection
 from recto.mcp.servers import ToolOffer
 from recto.sources.server_config import ServerConfig
 from recto.sources.tools import Toolbox
@@ -58,10 +57,7 @@ async def test_an_http_server_offers_its_tools_and_runs_them(made: Made, served:
     assert len((await tools["big"].call({"size": 5_000_000})).text) > 4_900_000
 
 
-async def test_an_http_server_that_restarts_is_reached_again(
-    made: Made, served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server_connection, "MAX_RETRY_S", 0.1)
+async def test_an_http_server_that_restarts_is_reached_again(made: Made, served: Served) -> None:
     box = Toolbox([*(await tools_of(made({"KEY": "k"}), served.config)).values()])
     call = ToolCall("1", "web__add", '{"a": 1, "b": 1}')
     served.end()

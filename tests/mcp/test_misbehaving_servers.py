@@ -8,7 +8,6 @@ import pytest
 from tests.mcp.conftest import Made, is_alive, odd, tools_of, until
 
 from recto.chat.blocks import ToolCall
-from recto.errors import RectoError
 from recto.mcp import server_connection
 from recto.mcp.client import INVALID_ARGUMENTS
 from recto.sources.tools import Media, RemoteTool, Toolbox
@@ -39,25 +38,6 @@ async def test_a_call_that_killed_its_server_is_not_repeated(tools: Tools, tmp_p
     assert (await tools["count"].call({"path": str(file)})).is_error
     assert (await tools["pid"].call({})).text
     assert file.read_text() == "1"
-
-
-async def test_a_server_that_always_exits_is_restarted_less_and_less_often(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server_connection, "FIRST_RETRY_S", 0.2)
-    monkeypatch.setattr(server_connection, "MAX_RETRY_S", 50.0)
-    servers = made()
-    tools = await tools_of(servers, odd())
-    told = ""
-    for _ in range(20):
-        try:
-            assert (await tools["die"].call({})).is_error
-        except RectoError as why:
-            told = why.message
-            break
-    assert "ended (stderr: out of luck)" in told
-    assert told.endswith(" s")
-    assert "it can start again in " in told
 
 
 async def test_a_server_that_hangs_is_started_again_at_the_next_call(

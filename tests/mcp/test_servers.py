@@ -156,10 +156,7 @@ async def _called(work: Awaitable[ToolOutput]) -> str:
     return (await work).text
 
 
-async def test_a_changed_command_restarts_a_server_and_a_changed_approval_does_not(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recto.mcp.servers.UNUSED_AFTER_S", 0.0)
+async def test_a_changed_command_restarts_a_server_and_a_changed_approval_does_not(made: Made) -> None:
     servers, config = made(), odd()
     first = (await (await tools_of(servers, config))["pid"].call({})).text
     allowed = await tools_of(servers, replace(config, approval="allow"))

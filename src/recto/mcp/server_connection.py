@@ -7,7 +7,6 @@ import asyncio
 import importlib
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,8 +40,6 @@ class ServerStatus(Struct, frozen=True):
 
 PING_TIMEOUT_S = 5.0
 """Longest silence of a server after a cancelled call."""
-FIRST_RETRY_S, MAX_RETRY_S = 1.0, 60.0
-"""Delays between starts: each doubles. Callers wait for a delay up to the first one."""
 MAX_LOG_BYTES = 1_000_000
 """A log file that has this size at a start is set aside."""
 _TAIL_BYTES, _TAIL_LINES, _MAX_LINE_CHARS = 8_000, 3, 500
@@ -119,9 +116,7 @@ class ServerConnection:
         self._ready: asyncio.Future[_Session] | None = None
         self._is_closed = False
         self._stop_reason = ""
-        self._attempts, self._started_at = 0, 0.0
         self._calls: set[object] = set()
-        self._used_at = time.monotonic()
         self._ping_task: asyncio.Task[None] | None = None
         self._is_stale = False
 
@@ -129,15 +124,11 @@ class ServerConnection:
     def status(self) -> ServerStatus:
         return ServerStatus(self.target.name, self._server_state, self._reason, len(self.tool_list.tools))
 
-    def is_idle(self, for_s: float) -> bool:
-        return not self._calls and time.monotonic() - self._used_at >= for_s
-
     async def start(self) -> None:
         await self._session()
 
     async def tools(self, *, fresh: bool = False) -> ToolList:
         """The current tools. Starts the server if needed."""
-        self._used_at = time.monotonic()
         self._is_stale |= fresh and self._server_state == "running"
         session = await self._session()
         await self._refresh(session.client)
@@ -180,9 +171,7 @@ class ServerConnection:
             return ToolOutput(f"{self._sentence(reason)}; the call was in progress and is not repeated", True)
         finally:
             self._calls.discard(call)
-            self._used_at = time.monotonic()
-        self._attempts = 0
-        return output
+            return output
 
     def give_up(self, call: object) -> None:
         """Abandon a call. A server that then stays silent hangs, unless it is busy with another call."""
@@ -201,12 +190,6 @@ class ServerConnection:
     async def _session(self) -> _Session:
         if self._task and (self._task.cancelling() or (self._connection and self._connection.closed.is_set())):
             await asyncio.wait({self._task})
-        if self._ready is None and self._attempts:
-            delay_s = min(MAX_RETRY_S, FIRST_RETRY_S * 2.0 ** min(self._attempts - 1, 10))
-            left_s = self._started_at + delay_s - asyncio.get_running_loop().time()
-            if left_s > FIRST_RETRY_S:
-                raise RectoError(f"{self._sentence(self._reason)}; it can start again in {left_s:.0f} s")
-            await asyncio.sleep(left_s)
         if self._is_closed:
             raise RectoError(self._sentence("was stopped"))
         if self._ready is None:
@@ -218,7 +201,6 @@ class ServerConnection:
     def _start(self) -> None:
         importlib.import_module("recto.mcp.client")  # takes a second, so before the clock starts
         loop = asyncio.get_running_loop()
-        self._started_at, self._attempts = loop.time(), self._attempts + 1
         self._server_state, self._reason, self._stop_reason = "starting", "", ""
         self._is_stale = False
         self._ready = loop.create_future()

@@ -26,7 +26,6 @@ from recto.sources.tools import Arguments, RemoteTool, ToolOutput
 
 CLOSE_TIMEOUT_S = 6.0
 """Longer than it takes to kill a process that will not end."""
-UNUSED_AFTER_S = 60.0
 RECOVERY_S = 15.0
 """Time allowed before a call is sent, not counting the start: to notice and stop a hanging server."""
 
@@ -206,8 +205,9 @@ class McpServers:
     ) -> ServerConnection:
         """The connection. Raises RectoError if the server may not run."""
         target = target or self._target(config, project)
-        self._keys[config.name, project] = target.key
-        self._close_unused()
+        former, self._keys[config.name, project] = self._keys.get((config.name, project)), target.key
+        if former and former not in self._keys.values():  # its entry was changed
+            self._begin_close(former)
         if connection := self._connections.get(target.key):
             return connection
         folder = self._home / SERVERS_FOLDER
@@ -216,13 +216,6 @@ class McpServers:
         at = (self._cache, target.key, folder / f"{file_stem(config.name)}.log")
         options = ConnectionOptions(*at, self._environment, self._start_s)
         return self._connections.setdefault(target.key, ServerConnection(target, options))
-
-    def _close_unused(self) -> None:
-        """Stop servers that no config names, after a while: another agent may use the same one."""
-        used = set(self._keys.values())
-        for key, connection in list(self._connections.items()):
-            if key not in used and connection.is_idle(UNUSED_AFTER_S):
-                self._begin_close(key)
 
     def _begin_close(self, key: str) -> None:
         if connection := self._connections.pop(key, None):
