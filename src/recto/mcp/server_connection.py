@@ -171,7 +171,7 @@ class ServerConnection:
             return ToolOutput(f"{self._sentence(reason)}; the call was in progress and is not repeated", True)
         finally:
             self._calls.discard(call)
-            return output
+        return output
 
     def give_up(self, call: object) -> None:
         """Abandon a call. A server that then stays silent hangs, unless it is busy with another call."""
