@@ -83,23 +83,8 @@ class LazyPattern:
     def _compiled(self) -> re.Pattern[str]:
         return re.compile(self._pattern)
 
-    def search(self, text: str) -> re.Match[str] | None:
-        return self._compiled.search(text)
-
-    def match(self, text: str) -> re.Match[str] | None:
-        return self._compiled.match(text)
-
-    def findall(self, text: str) -> list[Any]:
-        return self._compiled.findall(text)
-
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        return self._compiled.finditer(text)
-
-    def sub(self, replacement: str, text: str) -> str:
-        return self._compiled.sub(replacement, text)
-
-    def split(self, text: str) -> list[str]:
-        return self._compiled.split(text)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
 
 
 def counted(number: int, noun: str) -> str:

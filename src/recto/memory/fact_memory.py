@@ -22,9 +22,7 @@ from recto.errors import Invalid, RectoError, StoreError
 from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact_file
 from recto.memory.statements import (
     fact_stems,
-    full_names,
     guessed_kind,
-    is_about_others,
     may_contradict,
     may_share_subject,
     says_same,
@@ -249,14 +247,7 @@ class FactMemory:
         facts = self._facts.some([hit.passage.item for hit in hits])
         rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
         stems = rare or fact_stems(text)
-        names = full_names(text)
-        near = [
-            (fact, hit)
-            for hit in hits
-            if (fact := facts.get(hit.passage.item))
-            and _is_near(hit, stems, fact)
-            and not is_about_others(fact.text, names)
-        ]
+        near = [(fact, hit) for hit in hits if (fact := facts.get(hit.passage.item)) and _is_near(hit, stems, fact)]
         topics = {fact.topic for fact, _ in near if fact.topic}
         about: dict[int, list[MemoryFact]] = {}
         for fact in self._facts.of_topics(topics) if topics else ():

@@ -7,7 +7,7 @@ section.
 
 import math
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import accumulate, islice
@@ -348,24 +348,22 @@ class ChunkScores:
         words, similarity = tuple(match.words) if match else (), self._similarity.get(position)
         return ChunkScore(source, part, self.scores[position], self._queries[query], similarity, words)
 
-    def score_by_words(self, only: Container[int] | None = None) -> None:
+    def score_by_words(self) -> None:
         best: dict[int, float] = {}
         for query, (matches, query_weight) in enumerate(self._matches):
             for position, match in matches.items():
                 overlap = word_overlap(match, query_weight, self._candidates.chunks[position][1])
                 evidence = KEYWORD_WEIGHTS.of_words(overlap)
-                if evidence > best.get(position, -1e9) and (only is None or position in only):
+                if evidence > best.get(position, -1e9):
                     best[position], self._best_query[position] = evidence, query
-        self.scores |= {position: KEYWORD_WEIGHTS.score(evidence) for position, evidence in best.items()}
+        self.scores = {position: KEYWORD_WEIGHTS.score(evidence) for position, evidence in best.items()}
 
     def score_by_words_and_meaning(self, cosines: "Row") -> None:
-        """`cosines` has a row for each text and a column for each query. Chunks without vectors use words only."""
+        """`cosines` has a row for each text and a column for each query."""
         import numpy as np  # takes a tenth of a second
 
         candidates = self._candidates
         mean = np.add.reduceat(cosines, candidates.starts, axis=0) / np.asarray(candidates.sizes, np.float32)[:, None]
-        unknown = np.isnan(mean[:, 0])
-        mean = np.where(unknown[:, None], np.float32(0), mean)
         similarity, rows = np.maximum(mean, 0.0).astype(np.float64), np.arange(len(mean))
         evidence: Rows = COMBINED_WEIGHTS.similarity * similarity
         for query, (matches, query_weight) in enumerate(self._matches):
@@ -381,7 +379,3 @@ class ChunkScores:
         self.scores = dict(enumerate(np.maximum(combined, alone).tolist()))
         self._best_query = dict(enumerate(best.tolist()))
         self._similarity = dict(enumerate(mean[rows, best].tolist()))
-        if without_vectors := frozenset(np.flatnonzero(unknown).tolist()):
-            for position in without_vectors:
-                del self.scores[position], self._best_query[position], self._similarity[position]
-            self.score_by_words(without_vectors)
