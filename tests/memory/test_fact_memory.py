@@ -43,18 +43,6 @@ def test_what_is_learned_is_found(memory: FactMemory) -> None:
     assert texts(memory, "quantum chromodynamics") == []
 
 
-def test_a_full_name_brings_nobody_else_who_shares_a_part_of_it(memory: FactMemory) -> None:
-    memory.learn("Clara Bauer works as a pilot")
-    memory.learn("Clara Nowak works as a judge")
-    memory.learn("Bauer & Sons repair our roof")
-    memory.learn("My friend Clara plays the cello")
-    told = texts(memory, "What does Clara Bauer do for a living?")
-    assert "Clara Bauer works as a pilot" in told
-    assert "Clara Nowak works as a judge" not in told
-    assert "My friend Clara plays the cello" in told, "it may be the same person"
-    assert texts(memory, "Does Clara Bauer like her work as a pilot?") == ["Clara Bauer works as a pilot"]
-
-
 def test_what_hardly_matches_does_not_come_beside_what_does(memory: FactMemory) -> None:
     memory.learn("The budget for the greenhouse of the school is 900 euros")
     for name in ("gate", "roof", "pond", "fence"):
