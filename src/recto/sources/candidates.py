@@ -37,7 +37,6 @@ MAX_PARAMETERS, MAX_SCHEMA_DEPTH = 40, 3
 MAX_SINGLE_CHUNK, MAX_SINGLE_CHUNK_WITH_HEADINGS = MAX_PASSAGE_CHARS + MIN_PASSAGE_CHARS, 400
 # A section up to this length is sent whole, a longer one in part.
 MAX_PART_CHARS = 4000
-OMISSION = "\n\n…\n\n"
 TYPICAL_CHUNK_WORDS = 30
 # Added to the number of chunks: among three sources no word is really common or rare.
 SMOOTHING_CHUNKS = 100
@@ -124,16 +123,12 @@ def _text_chunks(source: TextSource) -> Iterator[SourceChunk]:
 
 
 def _section_text(document: Document, chunk: NoteChunk) -> str:
-    """The section that contains a chunk; of a very long one, its heading and the chunk."""
+    """The section that contains a chunk; of a very long one, the chunk."""
     text, starts = document.text, [heading.start for heading in document.parsed.headings]
     start = max((other for other in starts if other <= chunk.start), default=document.parsed.body_start)
     end = min((other for other in starts if other > chunk.start), default=len(text))
     section = text[start:end].strip()
-    if len(section) <= MAX_PART_CHARS:
-        return section
-    heading = text[start:].lstrip().partition("\n")[0].strip()
-    has_heading = not chunk.headings or chunk.text.startswith(heading)
-    return chunk.text if has_heading else f"{heading}{OMISSION}{chunk.text}"
+    return section if len(section) <= MAX_PART_CHARS else chunk.text
 
 
 # -- finding them by words
