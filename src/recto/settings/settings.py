@@ -341,7 +341,7 @@ def _check_together(settings: Settings, just_set: Collection[str]) -> Settings:
             ordered("min_recent_messages_to_keep", "recent_messages_to_keep", recent)
         adapted["min_recent_messages_to_keep"] = recent
     if most and reserved >= most:
-        too_high, too_low = f"a number from 0 to {most - 1:,}", f"0, or a number from {reserved + 1:,} on"
+        too_high, too_low = f"a whole number from 0 to {most - 1:,}", f"0, or a whole number from {reserved + 1:,} on"
         wrong.append({"reserved_response_tokens": too_high, "max_prompt_tokens": too_low})
     if context.low_water >= context.threshold:
         ordered("low_water", "threshold", context.threshold / 2, "below")
