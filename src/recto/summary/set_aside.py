@@ -194,14 +194,21 @@ def add_to_contents(
         place = len(ranges) if is_new else max(0, bisect_right([each.first for each in ranges], item.number) - 1)
         if item.number:
             by_place.setdefault(place, []).append(item)
+    usual = Counter(term for line in set_aside for term in terms_of(line))
     for place, items in sorted(by_place.items()):
-        best = max(items, key=lambda item: (_ROLE_WEIGHTS.get(item.role, 0.4) * len(terms_of(item.text)), -item.number))
+        best = max(items, key=lambda item: (_telling(item, usual, len(set_aside)), -item.number))
         numbers = [item.number for item in items]
         added = TopicRange(min(numbers), max(numbers), _title(best.text))
         ranges[place : place + 1] = [ranges[place].merge(added) if place < len(ranges) else added]
     while ranges and (len(ranges) > _MAX_RANGES or not fits([str(each) for each in ranges])):
-        ranges = _coarser(ranges) if len(ranges) > 1 else []
+        ranges = _coarser(ranges) if len(ranges) > 1 else _shorter(ranges[0])
     return tuple(map(str, ranges))
+
+
+def _telling(item: KeyStatement, usual: Counter[str], lines: int) -> float:
+    terms = terms_of(item.text)
+    rare = sum(idf(usual[term], lines) for term in terms) / (len(terms) + 2)
+    return rare * _ROLE_WEIGHTS.get(item.role, 0.4)
 
 
 def _title(text: str) -> str:
@@ -216,3 +223,9 @@ def _coarser(ranges: Sequence[TopicRange]) -> list[TopicRange]:
     spans = [(later.last - earlier.first + 1) / (newest - earlier.first) for earlier, later in pairwise(ranges)]
     at = spans.index(min(spans))
     return [*ranges[:at], ranges[at].merge(ranges[at + 1]), *ranges[at + 2 :]]
+
+
+def _shorter(only: TopicRange) -> list[TopicRange]:
+    """Halve the words; none if two are left."""
+    words = only.title.rstrip("…").split()
+    return [only._replace(title=f"{' '.join(words[: len(words) // 2])}…")] if len(words) > 2 else []
