@@ -13,9 +13,9 @@ from bench import corpus
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role, now
 from recto.store.database import Database
+from recto.store.dialect import driver_connection
 from recto.store.rows import message_columns
 from recto.store.schema import conversations, messages
-from recto.store.dialect import driver_connection
 
 PER_CONVERSATION, BATCH, TEXTS = 100, 10_000, 5_000
 # As many processes make rows at once, each so many.

@@ -23,7 +23,6 @@ from recto.cli.show import fold_offsets, shortened, visible
 from recto.compaction.condensed import divide, question_in, telling_line
 from recto.errors import RectoError
 from recto.memory.fact_files import parse_fact_file
-from recto.memory.fact_learning import is_worth_asking, supported_facts
 from recto.memory.statements import (
     full_names,
     guessed_kind,
@@ -52,7 +51,6 @@ from recto.sources.use_detection import SentSource, detect_uses
 from recto.summary.evidence import Evidence
 from recto.summary.extractive_summary import Extraction, plain_messages, truncate
 from recto.summary.ledger import ledger_lines, ledger_rows, parse_ledger, parse_place
-from recto.summary.relative_dates import add_dates
 from recto.summary.set_aside import (
     add_to_contents,
     find_dropped,
@@ -63,11 +61,9 @@ from recto.summary.set_aside import (
 )
 from recto.summary.values import find_values
 from recto.summary.verification import (
-    MARK,
     CoveredMessages,
     FormerSummary,
     mark_unsupported,
-    quote_marks,
     split_stated,
     verified_part,
 )
@@ -180,7 +176,6 @@ def _marked(text: str) -> None:
     known.add("Nothing of this.")
     found, _ = mark_unsupported(text, [known])
     verified_part(found)
-    quote_marks(f"{text}{MARK}", [f"{text}{MARK}"])
 
 
 def _as_ledger(text: str) -> None:
@@ -240,7 +235,6 @@ READERS: dict[str, Read] = {
     ),
     "terms of a question": lambda text: (query_terms(text), topic_words(text), words(text)),
     "statements to learn": lambda text: list(learnable(text)),
-    "proposed facts": lambda text: (is_worth_asking(text), supported_facts(text, text)),
     "fact": lambda text: (guessed_kind(text), full_names(text), numbers_in(text), is_negated(text)),
     "facts side by side": lambda text: (may_contradict(text, f"{text} 2"), says_same(text, f"{text} 2")),
     "reworded message": lambda text: differing_parts(text, f"{text[: len(text) // 2]}b{text[len(text) // 2 :]}"),
@@ -292,7 +286,6 @@ SUMMARY_READERS: dict[str, Read] = {
     "marks": _marked,
     "ledger": _as_ledger,
     "set aside": _set_aside,
-    "relative dates": lambda text: add_dates(text, date(2026, 1, 31)),
     "summary without a model": _summarized,
     "verified summary": _verified,
 }

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from recto.base.background import FOREGROUND, BackgroundWorker, Foreground, ForegroundTurn, in_background, is_background
+from recto.base.background import FOREGROUND, BackgroundWorker, Foreground, in_background, is_background
 
 
 def test_a_worker_that_is_woken_again_and_again_has_one_thread() -> None:
@@ -52,24 +52,6 @@ def test_background_work_waits_for_a_turn_and_goes_on_after_it() -> None:
         turn.end()  # once is enough
         assert stepped.wait(60)
     worker.close()
-
-
-def test_where_turn_follows_turn_background_work_goes_on_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    foreground, now, at_work = Foreground(), [100.0], list[ForegroundTurn]()
-    monkeypatch.setattr("recto.base.background.time.monotonic", lambda: now[0])
-
-    def wait(timeout_s: float) -> None:  # a turn of 30 ms, a gap of 50, and so on
-        now[0] += min(timeout_s, 0.03 if at_work else 0.05)
-        if at_work:
-            at_work.pop().end()
-        elif now[0] < foreground._ended + timeout_s or now[0] >= foreground._ended + 0.05:
-            at_work.append(foreground.begin())
-
-    monkeypatch.setattr(foreground._changed, "wait", wait)
-    at_work.append(foreground.begin())
-    foreground.wait()
-    assert not at_work
-    assert now[0] < 100 + Foreground.MAX_WAIT_S
 
 
 def test_a_worker_that_waits_for_a_turn_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

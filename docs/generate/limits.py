@@ -6,7 +6,7 @@ from recto.agents import templates
 from recto.api import suggestions
 from recto.base import file_cache
 from recto.compaction import summary_input
-from recto.mcp import tool_list, transports
+from recto.mcp import client, tool_list
 from recto.providers import model
 from recto.settings import settings
 from recto.sources import documents, vault_tools
@@ -23,7 +23,7 @@ SIZES = (
     ("a rule or a reference", file_cache.MAX_FILE_BYTES, "a larger one is ignored, with a note"),
     ("a template", templates.MAX_BYTES, "a larger one is refused"),
     ("an attached file", documents.LARGEST, "a larger one is refused"),
-    ("the answer of an MCP server", transports.MAX_MESSAGE_BYTES, "the call fails, and its result says so"),
+    ("the answer of an MCP server", client.MAX_MESSAGE_BYTES, "the call fails, and its result says so"),
     ("a picture in an imported archive", formats.MAX_FILE_BYTES, "a larger one is left out"),
     ("conversations in an imported zip file, unpacked", formats.MAX_UNPACKED_BYTES, "the file is refused"),
 )

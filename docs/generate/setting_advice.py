@@ -83,10 +83,6 @@ ADVICE = {
     "context.use_user_memory": SettingAdvice("Switch it off for agents that need not know about you.", "off"),
     "context.use_facts": SettingAdvice("Switch it off if nothing should be remembered or recalled.", "off"),
     "context.learn_facts": SettingAdvice("Set `ask` to be asked about each fact, `on` to learn without asking.", "ask"),
-    "context.learn_by_model": SettingAdvice(
-        "Switch it off if learning facts should cost nothing: each message that may state one costs a short request.",
-        "off",
-    ),
     "context.learn": SettingAdvice("Switch it off if what was used before should not count.", "off"),
     "context.count_at_provider": SettingAdvice(
         "Anthropic and Gemini count free of charge. Switch it off to send them only the requests that they answer.",

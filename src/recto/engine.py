@@ -52,7 +52,6 @@ from recto.turn.provider_counts import ProviderCounts
 from recto.turn.session import ChatSession
 from recto.turn.session_sources import SessionSources
 from recto.turn.source_picker import SourcePicker
-from recto.turn.source_uses import UseTracker
 from recto.turn.spending import MAX_STEPS
 from recto.turn.turn import CallerTools, Picker, PlanPicker, Turn
 from recto.turn.turns import Turns
@@ -86,7 +85,6 @@ class Engine:
         self.turns = Turns(self.models, *at, self._pickers)
         self.passages = PassageSearch(store, self.vaults, settings)
         self.revisions = Revisions(store, self.turns.resolve)
-        self.use_tracker = UseTracker(store, embedder)
         self.document_summaries = DocumentSummaryWriter(store, settings.references)
         self.learner = FactLearner(self.facts, store, self.vaults, home)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
@@ -163,7 +161,7 @@ class Engine:
         if started is None:
             return None
         self.backup.wake()
-        for event in (*started.events, *self.learner.untold(session)):
+        for event in started.events:
             await emit(event)
         name = self.models.name(session.model, options, await started.reads.agent)
         # not in parallel with the start of a tiny model, which blocks the whole process
@@ -190,7 +188,7 @@ class Engine:
             why = await self.provider_counts.overflow(planned, turn) if turn.options.may_send else None
             if why is None:
                 request = await record_request(self.store, turn.session, planned, turn.message)
-                return Exchange(turn, planned, request, self.use_tracker, self.streams)
+                return Exchange(turn, planned, request, self.streams)
             turn.shrink(why)
             await emit(Noticed(f"{why.message.rstrip('.')}: making the window smaller"))
 
@@ -289,7 +287,7 @@ class Engine:
         await self._compaction(turn, await turn.next_plan()).write_ahead()
 
     async def close(self) -> None:
-        tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker)
+        tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries)
         for work in (*tasks, self.provider_counts):
             await work.close()
         parts = (self.servers, self.chooser, self.message_index, self.facts, self.checkpoints, self.vaults, self.backup)

@@ -55,21 +55,6 @@ def test_a_file_a_variable_and_an_option_may_use_them(tmp_path: Path) -> None:
     assert (loaded.get("max_prompt_tokens"), loaded.notes) == (9000, {})
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-def test_where_both_names_are_given_ours_wins_and_that_is_told(tmp_path: Path, is_first: bool) -> None:
-    lines = ["context.max_prompt_tokens = 7000\n", "max_prompt_tokens = 9000\n"]
-    (tmp_path / "config.toml").write_text("".join(lines if is_first else lines[::-1]))
-    loaded = load(tmp_path, environment={})
-    assert loaded.context.max_prompt_tokens == 7000
-    [why] = loaded.notes.values()
-    assert "max_prompt_tokens is ignored: context.max_prompt_tokens is the same setting" in why
-    variables = {"RECTO_CONTEXT_USE_USER_MEMORY": "on", "RECTO_USE_USER_MEMORY": "off"}
-    flags = {"max_prompt_tokens": 100, "context.max_prompt_tokens": 200}
-    loaded = load(tmp_path / "other", environment=variables, flags=flags)
-    assert (loaded.context.use_user_memory, loaded.context.max_prompt_tokens) == (True, 200)
-    assert "RECTO_USE_USER_MEMORY is ignored" in loaded.notes["context.use_user_memory"]
-
-
 def test_config_writes_our_name_and_shows_the_other(run: Run, home: Path) -> None:
     home.mkdir()
     (home / "config.toml").write_text("max_prompt_tokens = 9000 # mine\n")
@@ -122,7 +107,6 @@ def hint(run: Run, key: str) -> str:
         ("message_budget_ration", "context.budgets.messages"),
         ("tools.steplimit", "tools.step_limit"),
         ("spend.days", "spend.day"),
-        ("prompt", "system_prompt"),
         ("low_water", "context.low_water"),
     ],
 )

@@ -136,7 +136,6 @@ TALK_READS: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {
     "title": [(A, lambda talk: talk.title)],
     "tool_result": [(NOTES, lambda talk: talk.tool_result("#3")), (NOTES, lambda talk: talk.tool_result("#2"))],
     "transcript": [(REVISED, lambda talk: talk.transcript(limit=4)), (NOTES, lambda talk: talk.transcript(limit=2))],
-    "pending_events": [(A, lambda talk: talk.pending_events())],
     "vault": [(NOTES, lambda talk: talk.vault.root)],
     "waiting": [(BRANCHES, lambda talk: talk.waiting())],
     "wake": [(A, lambda talk: talk.wake())],

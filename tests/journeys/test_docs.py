@@ -98,7 +98,7 @@ def _has_row(page: str, spec: Spec) -> bool:
 
 
 CHOSEN = ("context.top_", "context.include_score", "context.min_score", "context.learn", "tools.")
-ELSEWHERE = ("tools.allow_write", "context.learn_facts", "context.learn_by_model")
+ELSEWHERE = ("tools.allow_write", "context.learn_facts")
 
 
 def test_every_setting_is_explained_with_its_default_on_the_page_of_its_subject() -> None:

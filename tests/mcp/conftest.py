@@ -86,8 +86,7 @@ def anyio_backend() -> str:
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     """Makes Servers on one home, and closes them at the end. None of them is given up because the machine is busy."""
-    for limit in ("server_connection.PING_TIMEOUT_S", "server_connection.REFRESH_TIMEOUT_S", "servers.REFRESH_WAIT_S"):
-        monkeypatch.setattr(f"recto.mcp.{limit}", 600.0)
+    monkeypatch.setattr("recto.mcp.server_connection.PING_TIMEOUT_S", 600.0)
     all: list[McpServers] = []
 
     def make(environment: dict[str, str] | None = None, *, start_s: float = 600.0) -> McpServers:

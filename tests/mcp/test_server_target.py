@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from recto.errors import Invalid
-from recto.mcp.server_target import cache_key, server_target
+from recto.mcp.server_target import server_target
 from recto.sources.server_config import ServerConfig
 
 GIVEN = {"TOKEN": "t0k", "EMPTY": "", "HOME": "/home/me"}
@@ -102,19 +102,3 @@ def test_your_relative_command_is_relative_to_the_file_that_sets_it() -> None:
     assert server_target(replace(config, command="~/run"), None, GIVEN, NEUTRAL).command == "/home/me/run"
     with pytest.raises(Invalid, match=r"relative command, \./run: use an absolute path"):
         server_target(replace(config, origin=""), Path("/project"), GIVEN, NEUTRAL)
-
-
-def test_the_cache_key_depends_on_the_target_only() -> None:
-    config = ServerConfig("x", command="run")
-    assert cache_key(config, None) == cache_key(replace(config, approval="deny", timeout_s=3.0), Path("/p"))
-    assert cache_key(config, None) != cache_key(replace(config, args=("a",)), None)
-
-
-def test_a_server_that_runs_in_a_project_has_a_list_for_each_project() -> None:
-    one, other = Path("/one"), Path("/other")
-    for said in ({"cwd": "."}, {"args": ("${RECTO_PROJECT}",)}, {"is_yours": False}):
-        config = replace(ServerConfig("x", command="run"), **said)
-        assert cache_key(config, one) != cache_key(config, other)
-    for said in ({"cwd": "/srv"}, {"cwd": "~/srv"}, {"args": ("a",)}):
-        config = replace(ServerConfig("x", command="run"), **said)
-        assert cache_key(config, one) == cache_key(config, other)

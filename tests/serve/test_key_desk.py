@@ -141,7 +141,7 @@ async def test_a_key_that_was_removed_asks_nothing_more(keys: Keys) -> None:
 OPEN_TO_GUESTS = """
     alternatives archived ask branches clear compact compaction compactions edit edit_summary extend fork
     last_request last_run ledger lost_statements memory message messages numbered overrides path
-    pending_events pin prepare queue record regenerate request_use run_goal set_priority stats stop_goal
+    pin prepare queue record regenerate request_use run_goal set_priority stats stop_goal
     stored_head strategy_in_force stream stream_edit stream_goal stream_regenerate summary_block switch
     take_back tool_result transcript uncompact undo unpin use_strategy waiting wake window
 """

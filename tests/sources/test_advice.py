@@ -10,7 +10,6 @@ from recto.sources.advice import (
     MIN_UNUSED_REPLIES,
     MIN_UNUSED_RULE_REPLIES,
     Advice,
-    AgentTotals,
     SourceStats,
     advise,
     forbids,
@@ -25,11 +24,10 @@ CHOSEN = SourceStats(REFERENCE, "default", "agent", 40, by_agent=40, tokens=8_00
 ADDED = SourceStats(
     REFERENCE, "default", "manual", 30, manual=30, tokens=900, looked=30, quoted=20, conversations=8, added=8
 )
-TOTAL = AgentTotals("default", 60, 10)
 
 
-def one(stat: SourceStats, total: AgentTotals = TOTAL) -> Advice:
-    (advice,) = advise([stat], [total])
+def one(stat: SourceStats) -> Advice:
+    (advice,) = advise([stat])
     return advice
 
 
@@ -46,7 +44,7 @@ def test_advice_on_a_rule_is_a_question_and_needs_more_replies() -> None:
     because = one(replace(ALWAYS, id=RULE)).because
     assert "shows no signs of use (rules often show none)" in because
     assert because.endswith("; does every message need it, or is agent enough?")
-    assert advise([replace(ALWAYS, id=RULE, looked=MIN_UNUSED_RULE_REPLIES - 1)], [TOTAL]) == []
+    assert advise([replace(ALWAYS, id=RULE, looked=MIN_UNUSED_RULE_REPLIES - 1)]) == []
 
 
 @pytest.mark.parametrize(
@@ -66,17 +64,16 @@ def test_advice_on_a_rule_is_a_question_and_needs_more_replies() -> None:
 def test_a_rule_that_forbids_leaves_no_sign_and_gets_no_advice(text: str, expected: bool) -> None:
     assert forbids(text) is expected
     idle, vain = replace(ALWAYS, id=RULE), replace(CHOSEN, id=RULE)
-    assert (advise([idle, vain], [TOTAL], lambda stat: text) == []) is expected
+    assert (advise([idle, vain], lambda stat: text) == []) is expected
 
 
 def test_only_an_unused_rule_is_checked_for_what_it_forbids() -> None:
-    assert advise([ALWAYS], [TOTAL], lambda stat: "Never.") != []
-    assert advise([replace(ADDED, id=RULE)], [TOTAL], lambda stat: "Never.") != []
+    assert advise([ALWAYS], lambda stat: "Never.") != []
 
 
 def test_a_source_used_once_in_a_hundred_replies_counts_as_unused() -> None:
     assert "was used in 1 of them" in one(replace(ALWAYS, replies=100, looked=100, called=1)).because
-    assert advise([replace(ALWAYS, replies=100, looked=100, called=9)], [TOTAL]) == []
+    assert advise([replace(ALWAYS, replies=100, looked=100, called=9)]) == []
 
 
 def test_a_source_that_is_chosen_and_never_used_should_be_described_better() -> None:
@@ -86,55 +83,34 @@ def test_a_source_that_is_chosen_and_never_used_should_be_described_better() -> 
     assert advice.command(with_agent=False) == "recto sources mode 'reference:api notes' manual"
 
 
-def test_a_source_often_added_by_hand_should_always_be_included() -> None:
-    advice = one(ADDED)
-    assert "was added by hand in 8 of 10 conversations and used in 20 of 30 replies; make it always" in advice.because
-    assert advice.mode == "always"
-
-
-@pytest.mark.parametrize("changed", [{"added": 4}, {"quoted": 3}, {"mode": "always", "always": 30}])
-def test_a_source_rarely_added_or_rarely_used_gets_no_advice(changed: dict[str, object]) -> None:
-    assert advise([replace(ADDED, **changed)], [TOTAL]) == []
-
-
-def test_a_source_chosen_and_used_nearly_always_should_always_be_included() -> None:
-    advice = one(replace(CHOSEN, replies=58, by_agent=58, looked=58, quoted=50))
-    assert "was chosen and used in 50 of 60 replies; make it always" in advice.because
-    assert advise([replace(CHOSEN, replies=58, by_agent=58, looked=58, quoted=30)], [TOTAL]) == []
-
-
 def test_the_agent_is_named_where_there_are_others() -> None:
-    advice = one(replace(ALWAYS, agent="my boats"), AgentTotals("my boats", 60, 10))
+    advice = one(replace(ALWAYS, agent="my boats"))
     assert advice.command(with_agent=True) == "recto sources mode tool:github/create_issue agent --agent 'my boats'"
     assert one(ALWAYS).command(with_agent=True).endswith(" --agent default")
 
 
 def test_the_source_with_the_most_tokens_comes_first() -> None:
-    advice = advise([CHOSEN, ALWAYS, replace(ALWAYS, id=RULE, tokens=3)], [TOTAL])
+    advice = advise([CHOSEN, ALWAYS, replace(ALWAYS, id=RULE, tokens=3)])
     assert [each.id for each in advice] == [TOOL, REFERENCE, RULE]
 
 
 def test_unchecked_replies_do_not_count() -> None:
-    assert advise([replace(ALWAYS, looked=0)], [TOTAL]) == []
-    assert advise([replace(ALWAYS, looked=MIN_UNUSED_REPLIES - 1)], [TOTAL]) == []
-    assert advise([replace(ALWAYS, looked=MIN_UNUSED_REPLIES)], [TOTAL]) != []
-
-
-def test_without_any_totals_nothing_is_compared() -> None:
-    assert advise([replace(CHOSEN, quoted=40)], []) == []
+    assert advise([replace(ALWAYS, looked=0)]) == []
+    assert advise([replace(ALWAYS, looked=MIN_UNUSED_REPLIES - 1)]) == []
+    assert advise([replace(ALWAYS, looked=MIN_UNUSED_REPLIES)]) != []
 
 
 COUNT = st.integers(0, 200)
 
 
-@given(st.sampled_from(INCLUDES), COUNT, COUNT, COUNT, COUNT, COUNT, COUNT)
+@given(st.sampled_from(INCLUDES), COUNT, COUNT, COUNT, COUNT)
 def test_few_replies_give_no_advice_and_no_source_gets_two(
-    mode: str, looked: int, called: int, quoted: int, added: int, replies: int, conversations: int
+    mode: str, looked: int, called: int, quoted: int, added: int
 ) -> None:
     assert mode in INCLUDES
     counts = {"by_agent": looked, "looked": looked, "called": called, "quoted": quoted, "added": added}
     stat = SourceStats(TOOL, "default", mode, max(looked, called), **counts)  # type: ignore[arg-type]
-    advice = advise([stat], [AgentTotals("default", replies, conversations)])
+    advice = advise([stat])
     assert len(advice) <= (looked >= MIN_REPLIES)
     assert all(each.mode != stat.mode for each in advice)
     assert all(each.because.endswith((".", "?")) for each in advice)

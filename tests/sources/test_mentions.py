@@ -52,22 +52,6 @@ def test_names_are_reported_as_they_are_written() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("see @ref:Engine service please", "Engine"),
-        ("see @ref:engine service, please", "engine"),
-        ("see @ref:ENGINE service", "ENGINE"),
-    ],
-)
-def test_a_name_of_several_words_without_quotes_is_suggested_with_them(text: str, name: str) -> None:
-    sources: list[Rule | Reference] = [Reference("Engine service", "x")]
-    found, problems = mentioned_sources(text, sources)
-    assert found == []
-    assert problems == [f'there is no reference {name}; put a name of several words in quotes: @ref:"Engine service"']
-    assert mentioned_sources('see @ref:"Engine service"', sources) == (sources, [])
-
-
 def test_words_that_only_begin_a_name_are_not_taken_for_it() -> None:
     _, problems = mentioned_sources("@rule:my rules are many", [Rule("my rule", "x")])
     assert problems == ["there is no rule my"]

@@ -76,16 +76,6 @@ def test_a_long_text_competes_by_its_sections() -> None:
     assert all(part in LONG for part in parts)
 
 
-def test_the_part_of_a_very_long_section_is_its_heading_and_the_chunk() -> None:
-    words = " ".join(f"word{number}" for number in range(2000))
-    text = f"# Title\n\n## Endless\n{words}\n\n## Short\nThe end of it.\n"
-    parts = [chunk.part for chunk in source_chunks(Reference("long", text)) if chunk.part]
-    assert all(len(part) <= MAX_PART_CHARS for part in parts)
-    later = [part for part in parts if "…" in part]
-    assert later
-    assert all(part.startswith("## Endless\n\n…\n\nword") for part in later)
-
-
 def test_a_source_without_text_is_found_by_its_name() -> None:
     (chunk,) = source_chunks(Rule("brevity", ""))
     assert chunk.texts == ("brevity",) or chunk.texts == ("brevity\n",)

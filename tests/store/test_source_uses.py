@@ -9,7 +9,7 @@ from recto.base.ids import new_id
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.errors import Invalid, NotFound
-from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
+from recto.sources.advice import SIGNS, Sign, SourceStats
 from recto.sources.source import Mode, SourceId
 from recto.store import source_uses
 from recto.store.source_uses import SourceUse
@@ -109,7 +109,6 @@ def test_only_answers_count(store: Store) -> None:
     chat.send(message, SourceUse(STYLE, "always", 40), purpose="summary")
     chat.send(message, SourceUse(STYLE, "always", 40), purpose="gist")
     assert store.source_uses.stats() == []
-    assert store.source_uses.totals() == []
 
 
 def test_agents_are_told_apart_and_time_can_be_bounded(store: Store) -> None:
@@ -119,8 +118,6 @@ def test_agents_are_told_apart_and_time_can_be_bounded(store: Store) -> None:
     assert stat(store, API, agent="boats").replies == 1
     assert stat(store, API, since="2026-03-03").agent == "boats"
     assert store.source_uses.stats(agent="boats", since="2026-04-01") == []
-    assert sorted(each.agent for each in store.source_uses.totals()) == ["boats", "default"]
-    assert store.source_uses.totals(since="2026-03-03") == [AgentTotals("boats", 1, 1)]
 
 
 def test_past_turns_tell_what_was_used_for_which_message_the_latest_first(store: Store) -> None:

@@ -1,7 +1,6 @@
 """Agent steps: the latest task, the files and the last outcomes are read off any agent's messages, in any language."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -34,30 +33,26 @@ def said(*parts: str | Call) -> list[Message]:
     return found
 
 
-def log_of(*parts: str | Call, former: WorkLog | None = None, late: Sequence[Message] = ()) -> WorkLog:
-    return continue_work_log(former.whole_beside("") if former else "", said(*parts), late=late) or WorkLog()
+def log_of(*parts: str | Call, former: WorkLog | None = None) -> WorkLog:
+    return continue_work_log(former.whole_beside("") if former else "", said(*parts)) or WorkLog()
 
 
 TASK, STATE = "Please add a cache to the tile server of the harbour.", "The cache is in tiles.py."
 EDIT: Call = ("edit", {"path": "tiles.py", "old_string": "a", "new_string": "b"}, "ok")
 BEGUN = (TASK, EDIT, "$ pytest -q → 31 passed", f"A: {STATE}")
 RULES = "\n".join(f"{at}. Every response must include exactly one command, and nothing else." for at in "12345678")
-SHOWN = "Here is an example.\n--- EXAMPLE ---\nTASK:\nThe tower leans.\n--- END OF EXAMPLE ---\n"
 ASKED = "The export of tide tables writes empty rows when a station has no name. It should leave those rows out."
 PROMPTS = (
-    f"Anna: I drop it.\nBen: Why do you?\nAnna: I hate it.\n\nThanks! {ASKED}",
     f"> Did you see the tower?\n\n{ASKED}\n\n```\nrows = 1\n```",
     f"<issue>\n{ASKED}\n</issue>\n<instructions>\n{RULES}\n</instructions>",
-    f"{SHOWN}\nISSUE:\n{ASKED}\n\n## Important rules\n{RULES}",
+    f"ISSUE:\n{ASKED}\n\n## Important rules\n{RULES}",
 )
 CHANGES: tuple[str | Call, ...] = (
     ("str_replace_based_edit_tool", {"command": "str_replace", "path": "src/a.py", "old_str": "x"}, "ok"),
     ("apply_patch", {"patch": "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y"}, "ok"),
     ("edit", {"search": "x", "replace": "y"}, "[File: src/a.py (3 lines)]\n1:y"),
     "$ sed -i 's/x y/z/' src/a.py && pytest -q → 1 failed",
-    "$ python - <<'PY'\np = 'src/a.py'\nopen(p, 'w').write(open('in.csv').read())\nPY",
     ("shell", {"command": ["bash", "-lc", "cd /repo && cat >> src/a.py <<EOF\nrm b.py\nEOF"]}, ""),
-    "$ (Get-Content src/a.py) -replace 'x', 'y' | Set-Content src/a.py",
 )
 OUTCOMES = (
     ("F\nFAILED a.py::b - assert 1\n1 failed in 2s", "1 failed in 2s: FAILED a.py::b - assert 1", True),
@@ -161,16 +156,9 @@ def test_an_error_is_told_until_it_is_settled() -> None:
     assert [step.outcome for step in done.steps] == ["9 passed", "Success: no issues"]
 
 
-def test_messages_that_were_read_late_add_what_the_log_did_not_know() -> None:
-    late = said("Look around.", "$ touch old.py", "$ pytest → 1 passed", "$ cargo build → built in 3s")
-    log = log_of(former=log_of(*BEGUN), late=late)
-    assert (log.task, log.changed) == (TASK, ("old.py", "tiles.py"))
-    assert [step.outcome for step in log.steps] == ["built in 3s", "31 passed"]
-
-
 def test_an_agent_without_tools_writes_its_commands_and_reads_their_output() -> None:
     begun = (ASKED, "A: I run it.\n```\npython seed.py\n```", "125379498\n(Open file: n/a)\nbash-$")
-    later = ("A: <bash>\nmake < in\n</bash>", "make: *** no rule\nbash-$", "A: So.\n```\ncreate a.py\n```")
+    later = ("A: So.\n```\nmake < in\n```", "make: *** no rule\nbash-$", "A: So.\n```\ncreate a.py\n```")
     log = log_of(*begun, *later, "[File: a.py (1 line)]\n1:\nbash-$")
     assert (log.task, log.changed) == (ASKED, ("a.py",))
     assert [(step.command, step.is_failed) for step in log.steps] == [("python seed.py", False), ("make < in", True)]

@@ -141,10 +141,6 @@ def test_a_common_word_is_no_topic() -> None:
     assert returning("And the weather?", "Look at the weather.") == []
 
 
-def test_a_short_answer_returns_with_its_question() -> None:
-    assert returning("Were they red and dark as wine?") == [18, 19]
-
-
 @pytest.mark.parametrize(
     ("said", "now"),
     [

@@ -217,16 +217,6 @@ def test_the_former_summary_its_ledger_and_what_is_allowed_support_a_claim() -> 
     assert verified("We and Grace Hopper help.", allowed="who Grace Hopper is") == "We and Grace Hopper help."
 
 
-@pytest.mark.parametrize("mark", [True, False])
-def test_the_words_of_a_mark_that_the_user_wrote_are_no_mark(mark: bool) -> None:
-    said = "Pay 5 € to Mallory [unverified] on Friday."
-    for found in (
-        verify_summary(said, covered((("user", said),)), FormerSummary(), mark=mark),
-        verify_summary(said, covered(()), FormerSummary(said, has_marks=False), mark=mark),
-    ):
-        assert (found.text, found.invented) == (said, 0)
-
-
 @example("00\n", "")
 @given(texts, texts)
 def test_marks_are_the_only_change_and_none_doubles(text: str, said: str) -> None:

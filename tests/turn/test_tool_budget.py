@@ -144,7 +144,7 @@ def test_a_short_form_keeps_what_a_call_needs() -> None:
     }
     short = short_form(Tool("book", "Books a berth.\n\nOnly in summer.", schema))
     assert short.description == "Books a berth."
-    assert short.schema["properties"]["title"] == {"type": "string", "description": "What it is called."}
+    assert short.schema["properties"]["title"] == {"type": "string"}
     assert short.schema["properties"]["days"]["items"] == {"$ref": "#/$defs/day"}
     assert short.schema["$defs"]["day"] == {name: day[name] for name in ("type", "enum", "default")}
     assert short.schema["required"] == ["title"]

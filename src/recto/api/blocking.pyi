@@ -107,8 +107,6 @@ class Talk:
     def memory(self, text: str = "") -> MemoryReport:
         """The memory that would be sent with this message, or with the user's last one: files and facts, with
         reasons."""
-    def pending_events(self) -> Sequence[Event]:
-        """Events of background work since the last message, such as facts learned. Each is returned once."""
     def strategy_in_force(self, strategy: str | None = None) -> str | None:
         """The strategy of the next message, or of one that requests `strategy`; None if the model cannot be reached,
         since it may have its own."""

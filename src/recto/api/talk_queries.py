@@ -3,7 +3,7 @@
 Nothing here sends, stores or changes anything; AsyncTalk adds that."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection
 from datetime import date
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
@@ -19,7 +19,6 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message, stored_time
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
-from recto.events import Event
 from recto.memory.frequent_notes import often_used
 from recto.reports.conversation_stats import (
     ConversationStats,
@@ -182,10 +181,6 @@ class AsyncTalkQueries:
         if not self.context_settings.memory_integration:
             notes.append("memory is switched off here (context.memory_integration)")
         return MemoryReport(tuple(picks), tuple(passed), facts, text, tuple(notes))
-
-    def pending_events(self) -> Sequence[Event]:
-        """Events of background work since the last message, such as facts learned. Each is returned once."""
-        return self._engine.learner.untold(self.session)
 
     async def strategy_in_force(self, strategy: str | None = None) -> str | None:
         """The strategy of the next message, or of one that requests `strategy`; None if the model cannot be reached,

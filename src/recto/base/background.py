@@ -23,8 +23,6 @@ class Foreground:
     MAX_WAIT_S, MAX_TURN_S = 0.5, 1.0
     # Pause after a turn: programs send the next message right away.
     QUIET_S = 0.1
-    # During turn after turn, work that has waited this long continues in the gap between two.
-    PATIENT_S, GAP_S = 0.25, 0.01
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -47,17 +45,14 @@ class Foreground:
     def wait(self, quiet_s: float = QUIET_S, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Wait until no turn has run for `quiet_s`; background work calls this between two pieces. After a change of
         `is_stopped`, call `recheck`."""
-        now = time.monotonic()
-        patient, until = now + self.PATIENT_S, now + self.MAX_WAIT_S
+        until = time.monotonic() + self.MAX_WAIT_S
         with self._changed:
-            while now < until and not is_stopped():
-                quiet = self._ended + (quiet_s if now < patient else min(quiet_s, self.GAP_S))
+            while (now := time.monotonic()) < until and not is_stopped():
                 self._turns = {turn: began for turn, began in self._turns.items() if now - began <= self.MAX_TURN_S}
+                quiet = self._ended + quiet_s
                 if not self._turns and now >= quiet:
                     return
-                next_look = until if self._turns else min(until, quiet)
-                self._changed.wait((min(next_look, patient) if now < patient else next_look) - now)
-                now = time.monotonic()
+                self._changed.wait((until if self._turns else min(until, quiet)) - now)
 
     def recheck(self) -> None:
         """Make waiting work check whether it should stop."""

@@ -55,7 +55,7 @@ def command(
         raise click.UsageError("--param goes with --template.")
     if template:
         message = _filled(template, params, message, flags)
-    with options.open_desk(NOTHING_LATER | {"context.learn_by_model": "off"} | flags) as desk:
+    with options.open_desk(NOTHING_LATER | flags) as desk:
         talk = place(desk)
         if document:
             talk.open_document(document)

@@ -131,7 +131,6 @@ def _at_terminal(chat: "ChatState") -> None:
                 continue  # Ctrl-C clears the line
             except EOFError:
                 break
-    _tell_learned(chat)
     if chat.talk.number:
         # without the #, which starts a comment in a shell
         chat.tell(f"recto chat -c {chat.talk.number} continues this conversation")
@@ -182,7 +181,6 @@ def _answer(chat: "ChatState", line: str) -> None:
     except Exception as why:  # the chat survives every bug
         chat.console.print(show.visible(log_bug(why)), style="red")
     _tell_waiting(chat)
-    _tell_learned(chat)
     if not chat.over:
         chat.update_cost()
         if not chat.console.is_terminal and chat.usage:
@@ -195,14 +193,6 @@ def _tell_waiting(chat: "ChatState") -> None:
     if count := len(chat.talk.waiting()):
         what = show.counted(count, "message")
         chat.tell(f"{what} waiting: your next one brings {'it' if count == 1 else 'them'} along; /waiting lists them")
-
-
-def _tell_learned(chat: "ChatState") -> None:
-    """Report facts learned in the background after a reply."""
-    from recto.cli.listener import in_words  # the engine's events: only to chat
-
-    for words in filter(None, map(in_words, chat.talk.pending_events())):
-        chat.tell(words)
 
 
 def _remember(chat: "ChatState", text: str) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 
 import msgspec
 from msgspec import Struct
@@ -15,13 +16,13 @@ from msgspec.structs import replace
 from recto.chat.blocks import File, MessageRange, Text, ToolResult
 from recto.chat.conversation import View, ranges_of, ranges_without
 from recto.chat.message import Message
+from recto.sentences.words import word_class, words_in
 from recto.sources.tools import RECALL
 from recto.store.store import Store
 from recto.summary.agent_steps import continue_work_log
-from recto.summary.extractive_summary import Extraction, PlainMessage, plain_messages, truncate
+from recto.summary.extractive_summary import Extraction, PlainMessage, day_of, plain_messages, truncate
 from recto.summary.ledger import KeyStatement, ledger_items
 from recto.summary.prompt import transcribe
-from recto.summary.relative_dates import add_dates, day_of
 from recto.summary.set_aside import Topic, find_returning, find_topic, split_returned
 from recto.summary.verification import CoveredMessages, FormerSummary, former_summary
 from recto.summary.work_log import WorkLog, split_work_log
@@ -47,7 +48,8 @@ PAGE = 64
 MOST_OF_ONE, MOST_CHOSEN_FROM = 500_000, 120_000
 # The topic comes from the latest messages before the current one: how many, and how many characters of each.
 LATEST, MOST_ASKED = 6, 2000
-_DATE_SIGNS = "0123456789–-"
+# How many days before and after a message words such as "Friday" or "yesterday" may mean.
+_MEANT = range(-7, 8)
 
 
 class UnreadMessages(Struct):
@@ -250,24 +252,22 @@ class SummaryInput:
         return (days[0], days[-1]) if days else ("", "")
 
     def dates_meant(self) -> str:
-        """The dates for "tomorrow" and the like, and those of the messages themselves."""
-        found: set[str] = set()
+        """The days of the messages; around one that names a day, such as "tomorrow", also those that it may mean."""
+        found: set[date] = set()
         for message in self.messages:
-            day = day_of(message.time)
-            if day and message.role != "tool":
-                parts = add_dates(sampled(message.text), day).split("[")[1:]
-                inside = (part.partition("]")[0] for part in parts if part[:4].isdecimal() and "]" in part)
-                found |= {str(day), *(each for each in inside if not each.strip(_DATE_SIGNS))}
-        return "\n".join(sorted(found))
+            if (day := day_of(message.time)) and message.role != "tool":
+                text = sampled(message.text)
+                names = word_class("days", "weekdays").is_in(words_in(text), text)
+                found |= {day + timedelta(days=away) for away in (_MEANT if names else (0,))}
+        return "\n".join(map(str, sorted(found)))
 
     @property
     def work_log(self) -> WorkLog | None:
         """If tools were used; it continues the former log."""
         if self._work is None or self._work[0] != len(self.messages):
             told = [message for message in self.messages if message.said not in self._late]
-            late = [message for message in self.messages if message.said in self._late]
             former = f"{self.work_before}\n\n{self.former}" if self.work_before else self.former
-            log = continue_work_log(former, told, late=late, answering=self.answering)
+            log = continue_work_log(former, told, answering=self.answering)
             self._work = (len(self.messages), log)
         return self._work[1]
 

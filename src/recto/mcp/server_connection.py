@@ -6,16 +6,18 @@ All servers share one event loop; one task opens and closes each session.
 import asyncio
 import importlib
 import logging
-import time
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from recto.base.home_files import make_private_folder, private
+from recto.base.text import clean
+from recto.chat.message import now
 from recto.errors import RectoError
-from recto.mcp.connection_state import ConnectionState, StderrLog
 from recto.mcp.server_target import ServerTarget
 from recto.mcp.tool_list import ListedTool, ToolList, ToolListCache
 from recto.sources.tools import Arguments, ToolOutput
@@ -34,15 +36,13 @@ class ServerStatus(Struct, frozen=True):
     reason: str = ""
     """Why it is not running, if that needs an explanation."""
     tools: int = 0
-    pid: int | None = None
 
 
 PING_TIMEOUT_S = 5.0
 """Longest silence of a server after a cancelled call."""
-FIRST_RETRY_S, MAX_RETRY_S = 1.0, 60.0
-"""Delays between starts: each doubles. Callers wait for a delay up to the first one."""
-REFRESH_INTERVAL_S = 0.5
-REFRESH_TIMEOUT_S = 2.0
+MAX_LOG_BYTES = 1_000_000
+"""A log file that has this size at a start is set aside."""
+_TAIL_BYTES, _TAIL_LINES, _MAX_LINE_CHARS = 8_000, 3, 500
 
 
 class ConnectionOptions(Struct, frozen=True):
@@ -53,9 +53,53 @@ class ConnectionOptions(Struct, frozen=True):
     start_timeout_s: float
 
 
+class ServerLog:
+    """The file that a server writes its stderr to, beside one older file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._start = path, 0
+
+    @contextmanager
+    def opened(self) -> Iterator[TextIO]:
+        """Appends, because another process may run a server of the same name."""
+        try:
+            make_private_folder(self._path.parent)
+            if self._path.exists() and self._path.stat().st_size > MAX_LOG_BYTES:
+                self._path.replace(self._path.with_suffix(".old.log"))
+            handle = private(str(self._path), os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+        except OSError:
+            handle = os.open(os.devnull, os.O_WRONLY)  # a server starts even if its log cannot be written
+        with os.fdopen(handle, "a", encoding="utf-8") as file:
+            print(f"[{now()}: started by process {os.getpid()}]", file=file, flush=True)
+            self._start = file.tell()
+            yield file
+
+    @property
+    def tail(self) -> str:
+        """What this run wrote last, as a part of a sentence; empty if nothing."""
+        lines = list[str]()
+        with suppress(OSError), open(self._path, "rb") as file:
+            file.seek(max(self._start, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            lines = [line for each in file.read().splitlines() if (line := clean(each)[0].strip())]
+        return f" (stderr: {' / '.join(line[:_MAX_LINE_CHARS] for line in lines[-_TAIL_LINES:])})" if lines else ""
+
+
+class Connection:
+    """What is known of one connection: whether it has ended, and the last error of HTTP."""
+
+    def __init__(self, name: str, log: ServerLog, on_tools_changed: Callable[[], None]) -> None:
+        self.name, self.log, self.on_tools_changed = name, log, on_tools_changed
+        self.closed = asyncio.Event()
+        """Set once no more messages will come."""
+        self.violation = ""
+        """The protocol violation that ended the connection, if any."""
+        self.http_error = ""
+        """The status of the last HTTP response, if it was an error."""
+
+
 class _Session(Struct, frozen=True):
     client: "Client"
-    state: ConnectionState
+    connection: Connection
     task: asyncio.Task[str]
 
 
@@ -67,47 +111,37 @@ class ServerConnection:
         """Why the last start failed, until one succeeds; a sentence without its full stop."""
         self._server_state: ServerState = "stopped"
         self._reason = ""
-        self._state: ConnectionState | None = None
-        self._notices: list[str] = []
+        self._connection: Connection | None = None
         self._task: asyncio.Task[str] | None = None
         self._ready: asyncio.Future[_Session] | None = None
         self._is_closed = False
         self._stop_reason = ""
-        self._attempts, self._started_at = 0, 0.0
         self._calls: set[object] = set()
-        self._used_at = time.monotonic()
         self._ping_task: asyncio.Task[None] | None = None
         self._is_stale = False
-        self._refresh_task: asyncio.Task[None] | None = None
 
     @property
     def status(self) -> ServerStatus:
-        pid = self._state.pid if self._state and self._task else None
-        return ServerStatus(self.target.name, self._server_state, self._reason, len(self.tool_list.tools), pid)
-
-    def is_idle(self, for_s: float) -> bool:
-        return not self._calls and time.monotonic() - self._used_at >= for_s
+        return ServerStatus(self.target.name, self._server_state, self._reason, len(self.tool_list.tools))
 
     async def start(self) -> None:
         await self._session()
 
     async def tools(self, *, fresh: bool = False) -> ToolList:
-        """The current tools, with notices for the user. Starts the server if needed."""
-        was_running, self._used_at = self._server_state == "running", time.monotonic()
+        """The current tools. Starts the server if needed."""
+        self._is_stale |= fresh and self._server_state == "running"
         session = await self._session()
-        if fresh and was_running:
-            await self._list_tools(session.client)
-        else:
-            await self._wait_for_refresh()
-        return replace(self.tool_list, notes=(*self._take_notices(), *self.tool_list.notes))
+        await self._refresh(session.client)
+        return self.tool_list
 
-    async def refresh(self) -> None:
-        """List the tools again if the server is running. A failure shows at the next call."""
-        if self._server_state == "running" and self._ready:
-            try:
-                await self._list_tools(self._ready.result().client)
-            except Exception:
-                log.exception("the MCP server %s did not list its tools", self.target.name)
+    def mark_stale(self) -> None:
+        """List the tools again before they are next offered or called."""
+        self._is_stale = True
+
+    async def _refresh(self, client: "Client") -> None:
+        if self._is_stale:
+            self._is_stale = False
+            await self._list_tools(client)
 
     async def call(self, tool: ListedTool, arguments: Arguments, call: object, timeout_s: float) -> ToolOutput:
         """Call a tool, if the server lists it as it was approved. `call` identifies the call for `give_up()`.
@@ -119,26 +153,24 @@ class ServerConnection:
         if self._ping_task:
             await asyncio.wait({self._ping_task})
         session = await self._session()
-        await self._wait_for_refresh()
+        await self._refresh(session.client)
         if self.tool_list.tool(tool.name) != tool:
             return ToolOutput(f"{tool.name} was not run: its server has just changed or removed it", is_error=True)
         self._calls.add(call)
         try:
             async with asyncio.timeout(timeout_s):
-                output = await call_tool(session.client, session.state, tool.name, arguments)
+                output = await call_tool(session.client, session.connection, tool.name, arguments)
         except (asyncio.CancelledError, TimeoutError):
             self.give_up(call)
             raise
         except ServerGone:
             # the task takes a moment to end and to give the reason
-            session.state.closed.set()
+            session.connection.closed.set()
             await asyncio.wait({session.task})
             reason = session.task.result()
             return ToolOutput(f"{self._sentence(reason)}; the call was in progress and is not repeated", True)
         finally:
             self._calls.discard(call)
-            self._used_at = time.monotonic()
-        self._attempts = 0
         return output
 
     def give_up(self, call: object) -> None:
@@ -156,14 +188,8 @@ class ServerConnection:
     # -- starting and stopping
 
     async def _session(self) -> _Session:
-        if self._task and (self._task.cancelling() or (self._state and self._state.closed.is_set())):
+        if self._task and (self._task.cancelling() or (self._connection and self._connection.closed.is_set())):
             await asyncio.wait({self._task})
-        if self._ready is None and self._attempts:
-            delay_s = min(MAX_RETRY_S, FIRST_RETRY_S * 2.0 ** min(self._attempts - 1, 10))
-            left_s = self._started_at + delay_s - asyncio.get_running_loop().time()
-            if left_s > FIRST_RETRY_S:
-                raise RectoError(f"{self._sentence(self._reason)}; it can start again in {left_s:.0f} s")
-            await asyncio.sleep(left_s)
         if self._is_closed:
             raise RectoError(self._sentence("was stopped"))
         if self._ready is None:
@@ -175,43 +201,42 @@ class ServerConnection:
     def _start(self) -> None:
         importlib.import_module("recto.mcp.client")  # takes a second, so before the clock starts
         loop = asyncio.get_running_loop()
-        self._started_at, self._attempts = loop.time(), self._attempts + 1
         self._server_state, self._reason, self._stop_reason = "starting", "", ""
         self._is_stale = False
-        self._notices = self._take_notices()
         self._ready = loop.create_future()
         self._task = loop.create_task(self._run(self._ready))
 
     async def _run(self, ready: "asyncio.Future[_Session]") -> str:
         """Run one session. Returns why it ended, as the predicate of a sentence about the server."""
-        self._state = state = ConnectionState(self.target.name, StderrLog(self._options.log_path), self._on_change)
+        log_file = ServerLog(self._options.log_path)
+        self._connection = connection = Connection(self.target.name, log_file, self.mark_stale)
         timer = asyncio.get_running_loop().call_later(self._options.start_timeout_s, self._on_start_timeout, ready)
         error = ""
         try:
             from recto.mcp.client import error_text, list_tools, open_session  # slow to load
 
-            async with open_session(self.target, self._options.environment, state) as client:
+            async with open_session(self.target, self._options.environment, connection) as client:
                 self._set_tool_list(await list_tools(client, self.target.name))
                 timer.cancel()
                 if not ready.done() and self._task:
-                    ready.set_result(_Session(client, state, self._task))
+                    ready.set_result(_Session(client, connection, self._task))
                     self._server_state, self.failure = "running", ""
-                    self._on_change(self._is_stale)
-                    await state.closed.wait()
+                    await connection.closed.wait()
         except asyncio.CancelledError:
             error = "it was stopped"
         except (Exception, BaseExceptionGroup) as problem:
             log.exception("the session with the MCP server %s failed", self.target.name)
             error = error_text(problem)
         timer.cancel()
-        reason = self._stop_reason or _end_reason(state, error, was_running=ready.done())
+        reason = self._stop_reason or _end_reason(connection, error, was_running=ready.done())
         self._finish(ready, reason)
         return reason
 
     def _on_start_timeout(self, ready: "asyncio.Future[_Session]") -> None:
         """Fail the callers now; the process may take a moment longer to end."""
         if not ready.done():
-            self._stop_reason = f"did not start within {self._options.start_timeout_s:g} s{_stderr_text(self._state)}"
+            tail = self._connection.log.tail if self._connection else ""
+            self._stop_reason = f"did not start within {self._options.start_timeout_s:g} s{tail}"
             self._fail(ready, self._stop_reason)
             if self._task:
                 _cancel_once(self._task)
@@ -230,9 +255,6 @@ class ServerConnection:
             ready.cancel()
         if self._server_state != "failed":
             self._server_state, self._reason = "stopped", reason
-        if self._refresh_task:
-            self._refresh_task.cancel()
-        self._refresh_task = None
 
     def _fail(self, ready: "asyncio.Future[_Session]", reason: str) -> None:
         self._server_state, self._reason, self.failure = "failed", reason, self._sentence(reason)
@@ -243,11 +265,6 @@ class ServerConnection:
     def _sentence(self, predicate: str) -> str:
         return f"the MCP server {self.target.name} {predicate}"
 
-    def _take_notices(self) -> list[str]:
-        """Notices for the user, of this session and earlier ones, each returned once."""
-        notices, self._notices = self._notices, []
-        return notices + (self._state.take_notices() if self._state else [])
-
     async def _ping(self, session: _Session) -> None:
         from recto.mcp.client import is_alive  # slow to load
 
@@ -256,29 +273,6 @@ class ServerConnection:
                 await self._stop("was stopped: it did not respond after a call was cancelled")
         finally:
             self._ping_task = None
-
-    # -- the tool list
-
-    def _on_change(self, is_stale: bool = True) -> None:
-        self._is_stale = is_stale
-        if is_stale and self._server_state == "running" and self._ready and not self._refresh_task:
-            self._refresh_task = asyncio.create_task(self._refresh_while_stale(self._ready.result().client))
-
-    async def _refresh_while_stale(self, client: "Client") -> None:
-        while self._is_stale:
-            self._is_stale = False
-            try:
-                await self._list_tools(client)
-            except Exception:  # the next change lists them again, and calls report the problem
-                log.exception("the MCP server %s did not list its changed tools", self.target.name)
-                break
-            if self._is_stale:
-                await asyncio.sleep(REFRESH_INTERVAL_S)
-        self._refresh_task = None
-
-    async def _wait_for_refresh(self) -> None:
-        if self._refresh_task:
-            await asyncio.wait({self._refresh_task}, timeout=REFRESH_TIMEOUT_S)
 
     async def _list_tools(self, client: "Client") -> None:
         from recto.mcp.client import list_tools  # slow to load
@@ -297,17 +291,12 @@ def _cancel_once(task: asyncio.Task[str]) -> None:
         task.cancel()
 
 
-def _end_reason(state: ConnectionState, error: str, *, was_running: bool) -> str:
+def _end_reason(connection: Connection, error: str, *, was_running: bool) -> str:
     """Why a session ended, as the predicate of a sentence about the server."""
-    if state.violation:
-        return f"was stopped: {state.violation}"
-    if state.closed.is_set() and state.exit_code is not None:
-        how = f"exit code {state.exit_code}" if state.exit_code >= 0 else f"signal {-state.exit_code}"
-        stderr = _stderr_text(state)
-        return f"ended ({how}){stderr}" if was_running else f"did not start: it ended ({how}){stderr}"
-    error = ": ".join(filter(None, (state.http_error, error))) or "the connection ended"
-    return f"is gone: {error}" if was_running else f"did not start: {error}{_stderr_text(state)}"
-
-
-def _stderr_text(state: ConnectionState | None) -> str:
-    return f" (stderr: {state.stderr.last_lines})" if state and state.stderr.last_lines else ""
+    tail = connection.log.tail
+    if connection.violation:
+        return f"was stopped: {connection.violation}"
+    if not connection.http_error and connection.closed.is_set():
+        return f"ended{tail}" if was_running else f"did not start: it ended{tail}"
+    error = ": ".join(filter(None, (connection.http_error, error))) or "the connection ended"
+    return f"is gone: {error}{tail}" if was_running else f"did not start: {error}{tail}"

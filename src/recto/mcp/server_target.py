@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from recto.errors import Invalid
-from recto.sources.server_config import TARGET_FIELDS, ServerConfig
+from recto.sources.server_config import ServerConfig
 
 PROJECT_VARIABLE = "RECTO_PROJECT"
 # `${NAME}`, `${env:NAME}` and `${NAME:-default}`
@@ -28,8 +28,8 @@ class ServerTarget(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """A key without tool permissions: configs that differ only in these share a process."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """A key without tool permissions: configs that differ only in these share a process and a cached list."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 def server_target(
@@ -88,16 +88,3 @@ def server_target(
         if not (name + text).isascii() or not (name + text).isprintable():
             raise Invalid(f"the header {name!r} of the MCP server {target.name} has a character that is not allowed")
     return target
-
-
-def cache_key(config: ServerConfig, project: Path | None) -> str:
-    """A server's key in files, by how it is reached, not by what its tools may do.
-
-    A server that belongs to a project or runs in it has one key per project.
-    """
-    data = config.to_json()
-    target = {name: data[name] for name in TARGET_FIELDS if name in data}
-    is_relative = bool(config.cwd) and not config.cwd.startswith(("/", "~"))
-    uses_project = is_relative or PROJECT_VARIABLE in json.dumps(target)
-    scope = str(project.resolve()) if project and (uses_project or not config.is_yours) else ""
-    return hashlib.sha256(json.dumps([config.name, scope, target], sort_keys=True).encode()).hexdigest()

@@ -5,10 +5,7 @@ Starts and imports nothing until a tool is called or an uncached tool list is ne
 
 import asyncio
 import logging
-import os
-import signal
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +17,7 @@ from recto.base.home_files import make_private_folder
 from recto.errors import Invalid, RectoError
 from recto.mcp.allowed_tools import AllowedTools, Trust, file_stem
 from recto.mcp.server_connection import ConnectionOptions, ServerConnection, ServerStatus
-from recto.mcp.server_target import ServerTarget, cache_key, server_target
+from recto.mcp.server_target import ServerTarget, server_target
 from recto.mcp.tool_list import SERVERS_FOLDER, ListedTool, ToolList, ToolListCache, tool_call_name
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import BUILT_IN_SERVER, Tool
@@ -28,10 +25,9 @@ from recto.sources.tool_definition import ServerIdentity
 from recto.sources.tools import Arguments, RemoteTool, ToolOutput
 
 CLOSE_TIMEOUT_S = 6.0
-UNUSED_AFTER_S = 60.0
+"""Longer than it takes to kill a process that will not end."""
 RECOVERY_S = 15.0
 """Time allowed before a call is sent, not counting the start: to notice and stop a hanging server."""
-REFRESH_WAIT_S = 3.0
 
 log = logging.getLogger(__name__)
 
@@ -79,14 +75,14 @@ class McpServers:
         connection = self._connections.get(self._keys.get((config.name, project), ""))
         tool_list = connection.tool_list if connection else None
         if tool_list is None or not tool_list.tools:
-            tool_list = self._cache.read(cache_key(config, project))
+            with suppress(RectoError):
+                tool_list = self._cache.read(self._target(config, project).key)
         return tuple(tool.name for tool in tool_list.tools) if tool_list else None
 
     def refresh(self) -> None:
-        """Ask running servers for their tools again and wait a moment. Starts none."""
-        connections = list(self._connections.values())
-        running = [connection for connection in connections if connection.status.state == "running"]
-        wait([self._loop_thread.begin(connection.refresh()) for connection in running], REFRESH_WAIT_S)
+        """Ask running servers for their tools again at the next offer."""
+        for connection in list(self._connections.values()):
+            connection.mark_stale()
 
     def statuses(self) -> list[ServerStatus]:
         """The status of these servers, in order."""
@@ -94,17 +90,13 @@ class McpServers:
         return [current.get(name, status) for name, status in list(self._statuses.items())]
 
     def close(self) -> None:
-        """Stop all servers within seconds, killing those that do not end."""
+        """Stop all servers within seconds."""
         connections = [*self._connections.values(), *self._closing]
-        pids = [pid for connection in connections if (pid := connection.status.pid)]
 
         async def close_all() -> None:
             await asyncio.gather(*(connection.close() for connection in connections))
 
-        if not self._loop_thread.close(close_all(), CLOSE_TIMEOUT_S):
-            for pid in pids:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
+        self._loop_thread.close(close_all(), CLOSE_TIMEOUT_S)
         for known in (self._connections, self._closing, self._keys):
             known.clear()
 
@@ -119,7 +111,7 @@ class McpServers:
         connection = self._connections.get(target.key)
         # a server that runs or has failed is asked
         if not fresh and not (connection and (connection.failure or connection.status.state == "running")):
-            tool_list = self._cache.read(cache_key(config, project))
+            tool_list = self._cache.read(target.key)
             if tool_list and not connection:
                 self._statuses[config.name] = ServerStatus(config.name, "stopped", tools=len(tool_list.tools))
         if tool_list is None:
@@ -213,23 +205,17 @@ class McpServers:
     ) -> ServerConnection:
         """The connection. Raises RectoError if the server may not run."""
         target = target or self._target(config, project)
-        self._keys[config.name, project] = target.key
-        self._close_unused()
+        former, self._keys[config.name, project] = self._keys.get((config.name, project)), target.key
+        if former and former not in self._keys.values():  # its entry was changed
+            self._begin_close(former)
         if connection := self._connections.get(target.key):
             return connection
         folder = self._home / SERVERS_FOLDER
         with suppress(OSError):  # a server starts even if nothing can be written
             make_private_folder(folder)
-        at = (self._cache, cache_key(config, project), folder / f"{file_stem(config.name)}.log")
+        at = (self._cache, target.key, folder / f"{file_stem(config.name)}.log")
         options = ConnectionOptions(*at, self._environment, self._start_s)
         return self._connections.setdefault(target.key, ServerConnection(target, options))
-
-    def _close_unused(self) -> None:
-        """Stop servers that no config names, after a while: another agent may use the same one."""
-        used = set(self._keys.values())
-        for key, connection in list(self._connections.items()):
-            if key not in used and connection.is_idle(UNUSED_AFTER_S):
-                self._begin_close(key)
 
     def _begin_close(self, key: str) -> None:
         if connection := self._connections.pop(key, None):

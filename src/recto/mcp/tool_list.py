@@ -13,8 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from recto.base.home_files import write_json
-from recto.base.text import clean
-from recto.errors import Invalid
+from recto.base.text import clean, counted
 
 MAX_DESCRIPTION_CHARS = 8_000
 MAX_SCHEMA_BYTES = 100_000
@@ -45,46 +44,28 @@ class ToolList(Struct, frozen=True):
 # -- what a server lists
 
 
-def check_tools(server: str, raw: Sequence[object]) -> ToolList:
-    """The valid tools, in the server's order, and a note for each problem."""
+def check_tools(server: str, listed: Sequence[tuple[str, str, dict[str, Any]]]) -> ToolList:
+    """The tools that can be offered, in the server's order, and a note for each problem. Each has its name, its
+    description and its schema."""
     tools: dict[str, ListedTool] = {}
     notes: list[str] = []
-    for number, item in enumerate(raw[:MAX_LISTED_TOOLS], 1):
-        try:
-            tool = _checked(item, number)
-            if tools.setdefault(tool.name, tool) is not tool:
-                raise Invalid(f"{tool.name} is listed twice, and the first is used")
-        except Invalid as why:
-            notes.append(f"MCP server {server}: tool {why.message}")
-    if len(raw) > MAX_LISTED_TOOLS:
-        notes.append(f"the MCP server {server} has {len(raw):,} tools: the first {MAX_LISTED_TOOLS:,} are offered")
+    for given, description, schema in listed[:MAX_LISTED_TOOLS]:
+        name, replaced = clean(given)
+        if not name.strip() or replaced or len(name) > _MAX_NAME_CHARS:
+            notes.append(f"MCP server {server}: a tool without a usable name is ignored")
+        elif name in tools:
+            notes.append(f"MCP server {server}: tool {name} is listed twice, and the first is used")
+        elif problem := _schema_problem(schema):
+            notes.append(f"MCP server {server}: tool {name} is ignored: its schema {problem}")
+        else:
+            text = clean(description)[0].strip()
+            cut = text if len(text) <= MAX_DESCRIPTION_CHARS else text[: MAX_DESCRIPTION_CHARS - 1] + "…"
+            tools[name] = ListedTool(name, cut, schema)
+    if len(listed) > MAX_LISTED_TOOLS:
+        notes.append(f"the MCP server {server} has {len(listed):,} tools: the first {MAX_LISTED_TOOLS:,} are offered")
     if (more := len(notes) - _MAX_NOTES) > 0:
-        problems = "1 more problem" if more == 1 else f"{more:,} more problems"
-        notes[_MAX_NOTES:] = [f"MCP server {server}: {problems} with its tools"]
+        notes[_MAX_NOTES:] = [f"MCP server {server}: {counted(more, 'more problem')} with its tools"]
     return ToolList(tuple(tools.values()), tuple(notes))
-
-
-def _checked(raw: object, number: int) -> ListedTool:
-    """Raises Invalid."""
-    named = f"number {number}"
-    if not isinstance(raw, dict):
-        raise Invalid(f"{named} is ignored: it is not an object")
-    name = raw.get("name")
-    if not isinstance(name, str) or not name.strip():
-        raise Invalid(f"{named} is ignored: it has no name")
-    name, replaced = clean(name)
-    if replaced or len(name) > _MAX_NAME_CHARS:
-        raise Invalid(f"{named} is ignored: its name has invalid characters or is too long")
-    schema = raw.get("inputSchema")
-    if not isinstance(schema, dict):
-        raise Invalid(f"{name} is ignored: its schema is not an object")
-    if problem := _schema_problem(schema):
-        raise Invalid(f"{name} is ignored: its schema {problem}")
-    given = raw.get("description") or raw.get("title") or ""
-    text = clean(given)[0].strip() if isinstance(given, str) else ""
-    if len(text) > MAX_DESCRIPTION_CHARS:
-        text = text[: MAX_DESCRIPTION_CHARS - 1] + "…"
-    return ListedTool(name, text, schema)
 
 
 def _schema_problem(schema: dict[str, Any]) -> str:

@@ -22,9 +22,7 @@ from recto.errors import Invalid, RectoError, StoreError
 from recto.memory.fact_files import facts_to_json, facts_to_markdown, parse_fact_file
 from recto.memory.statements import (
     fact_stems,
-    full_names,
     guessed_kind,
-    is_about_others,
     may_contradict,
     may_share_subject,
     says_same,
@@ -33,7 +31,7 @@ from recto.search.finder import Hit, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.keyword_index import IndexItem, Passage
 from recto.search.passages import split_sentences
-from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, topic_words, word_forms, words
+from recto.search.terms import COMMON_WORDS, stem_word, topic_words
 from recto.store.fact import USER, EarlierText, FactKind, MemoryFact, NoteReference, checked_text
 from recto.store.store import Store
 from recto.vault.decoding import decode_text
@@ -59,8 +57,6 @@ PARTITION, _REVISION, _USES_SEEN = "facts", "revision", "uses seen"
 # contradictions.
 MOST_OLDER = 3
 LOOKED_AT = 60
-# The longest words whose forms the index may confuse with other words.
-SHORT = 3
 CLOSE_TIMEOUT_S = 1.0
 
 
@@ -240,7 +236,7 @@ class FactMemory:
         found = [
             RelevantFact(fact, round(hit.score, 2), hit.because)
             for hit in hits
-            if (fact := facts.get(hit.passage.item)) and (hit.similarity or _holds_one_of(text, fact.text))
+            if (fact := facts.get(hit.passage.item))
         ]
         return found[:limit], note
 
@@ -251,14 +247,7 @@ class FactMemory:
         facts = self._facts.some([hit.passage.item for hit in hits])
         rare = frozenset(stem_word(word) for word in topic_words(text) - COMMON_WORDS)
         stems = rare or fact_stems(text)
-        names = full_names(text)
-        near = [
-            (fact, hit)
-            for hit in hits
-            if (fact := facts.get(hit.passage.item))
-            and _is_near(hit, stems, fact)
-            and not is_about_others(fact.text, names)
-        ]
+        near = [(fact, hit) for hit in hits if (fact := facts.get(hit.passage.item)) and _is_near(hit, stems, fact)]
         topics = {fact.topic for fact, _ in near if fact.topic}
         about: dict[int, list[MemoryFact]] = {}
         for fact in self._facts.of_topics(topics) if topics else ():
@@ -409,15 +398,6 @@ def _contradicts(text: str, older: MemoryFact, hit: Hit) -> bool:
         return True
     is_close = (hit.similarity or 0) >= CLOSE
     return is_close and not _share_little(text, older.text) and not says_same(text, older.text)
-
-
-def _holds_one_of(question: str, text: str) -> bool:
-    """True if the text holds one of the question's words, required if all of them are short: the index takes "on" for
-    a form of "one"."""
-    asked = [word for word in words(question) if word not in STOP_WORDS] or words(question)
-    is_short = all(len(word) <= SHORT and word.isascii() for word in asked)
-    held = {form for word in words(text) for form in (word, stem_word(word))}
-    return not is_short or any(form in held for word in asked for form in word_forms(word))
 
 
 def missing_note(note: NoteReference) -> str:

@@ -8,7 +8,7 @@ for what lasts: an allergy, a birthday, a budget. Knows no store and no index.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from msgspec import Struct
@@ -79,25 +79,10 @@ def may_share_subject(one: str, other: str) -> bool:
     return not ours or not theirs or bool(ours & theirs)
 
 
-def is_about_others(text: str, names: Collection[str]) -> bool:
-    """True if a statement names somebody who shares only a part of one of these full names, and nobody who may be
-    meant. A capital at the beginning of a sentence may have lengthened a name."""
-    if not names:
-        return False
-    asked, told = ([frozenset(_parts(name)) for name in some] for some in (names, full_names(text)))
-    pairs = [(one, other) for one in asked for other in told]
-    may_be_meant = any(one <= other or other <= one for one, other in pairs)
-    return not may_be_meant and any(one & other for one, other in pairs)
-
-
 def full_names(text: str) -> set[str]:
     """Empty for scripts without capitals."""
     found = _FULL_NAME.findall(text)
-    return {name for name in found if all(part[0].isupper() for part in _parts(name))}
-
-
-def _parts(name: str) -> list[str]:
-    return name.replace("-", " ").split(" ")
+    return {name for name in found if all(part[0].isupper() for part in name.replace("-", " ").split(" "))}
 
 
 @lru_cache(maxsize=4096)

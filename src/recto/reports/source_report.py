@@ -57,7 +57,7 @@ def source_report(store: Store, agents: Agents, agent: str | None, since: str | 
     """Raises NotFound for an agent that has neither a folder nor a conversation."""
     check_agent(store, agents, agent)
     stats = store.source_uses.stats(agent, since)
-    advice = advise(stats, store.source_uses.totals(agent, since), _text_in(agents))
+    advice = advise(stats, _text_in(agents))
     return SourceReport(tuple(stats), tuple(advice))
 
 

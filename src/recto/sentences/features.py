@@ -9,7 +9,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import date
 
 from msgspec import Struct
 
@@ -62,7 +61,6 @@ class PlainMessage(Struct, frozen=True):
     """A line of the former summary."""
     after_gap: bool = False
     """The previous message is from another day."""
-    day: date | None = None
 
     @property
     def segments(self) -> tuple[Segment, ...]:

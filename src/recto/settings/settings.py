@@ -75,7 +75,6 @@ class ContextSettings:
     use_user_memory: bool = _setting(True, "read the memory.md of your RECTO_HOME")
     use_facts: bool = _setting(True, "recall remembered facts, and let models that can call tools remember new ones")
     learn_facts: str = _setting("off", "learn facts from what you say; ask: after a question", among=LEARN)
-    learn_by_model: bool = _setting(True, "let the model point out the facts in what you say; off: wording decides")
     learn: bool = _setting(True, "raise the score of sources that replies to similar messages used")
     max_prompt_tokens: int = _setting(0, "largest window; 0 means the model's own limit", low=0, high=100_000_000)
     reserved_response_tokens: int = _setting(
@@ -241,11 +240,11 @@ def conversation_key(key: str, where: str) -> str:
 
 def read_file(path: Path) -> dict[str, Any]:
     """The checked settings of one TOML file by dotted key; empty if the file does not exist."""
-    return _read(toml_file.file_text(path), str(path))[0]
+    return _read(toml_file.file_text(path), str(path))
 
 
-def _read(text: str, where: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The checked settings of a TOML text by dotted key; and notes about unused ones."""
+def _read(text: str, where: str) -> dict[str, Any]:
+    """The checked settings of a TOML text by dotted key."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as why:
@@ -270,7 +269,7 @@ def load(
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
     user = str(home / USER_FILE)
-    below, notes = _read(toml_file.file_text(home / USER_FILE), user)
+    below = read_file(home / USER_FILE)
     for key in PATHS:  # relative to the file's folder, not the current one
         if below.get(key):
             below[key] = str(home / os.path.expanduser(below[key]))
@@ -283,13 +282,12 @@ def load(
                 refused[each.key] = problem
             else:
                 values[each.key], origins[each.key] = each.place or each.value, each.file
-    asked, doubled = _asked(environment, flags or {})
-    for found, origin in asked:
+    for found, origin in _asked(environment, flags or {}):
         values |= found
         origins |= dict.fromkeys(found, origin)
     # a variable or an option overrides it anyway
-    notes |= {key: why for key, why in refused.items() if origins.get(key, user) == user}
-    return replace(changed(Settings(), values, origins), notes=notes | doubled)
+    notes = {key: why for key, why in refused.items() if origins.get(key, user) == user}
+    return replace(changed(Settings(), values, origins), notes=notes)
 
 
 def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
@@ -299,20 +297,12 @@ def project_settings(home: Path, project: Path) -> list[ProjectSetting]:
     return [access.setting(key, value, path, project) for key, value in read_file(path).items()]
 
 
-def _asked(
-    environment: Mapping[str, str], flags: Mapping[str, Any]
-) -> tuple[list[tuple[dict[str, Any], str]], dict[str, str]]:
-    """The values of variables and options, each with its origin, and notes about unused ones."""
-    found: list[tuple[dict[str, Any], str]] = []
-    notes: dict[str, str] = {}
+def _asked(environment: Mapping[str, str], flags: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """The values of variables and options, each with its origin."""
     for spec in specs():
-        given = [name for key in spec.names if environment.get(name := variable_of(key))]
-        found += [({spec.key: spec.read(environment[name], name)}, name) for name in given[:1]]
-        for name in given[1:]:
-            notes[spec.key] = f"{name} is ignored: {given[0]} is the same setting, and given too"
-    given_flags = [(key, value) for key, value in flags.items() if value is not None]
-    options, doubled = under_own_keys(given_flags, _spec, "option")
-    return [*found, (options, "option")], notes | doubled
+        if given := next((name for key in spec.names if environment.get(name := variable_of(key))), ""):
+            yield {spec.key: spec.read(environment[given], given)}, given
+    yield under_own_keys([(key, value) for key, value in flags.items() if value is not None], _spec, "option"), "option"
 
 
 def _with(group: Any, names: list[str], value: Any) -> Any:
@@ -333,35 +323,32 @@ def _check_together(settings: Settings, just_set: Collection[str]) -> Settings:
     """Check settings that depend on each other. If only one of two was set, the default of the other adapts. Raises
     Invalid about the one that was just set, with its `rivals`."""
     context, own = settings.context, settings.origins
-    least, recent, shares = context.min_recent_messages_to_keep, context.recent_messages_to_keep, context.budgets
-    reserved, most = context.reserved_response_tokens, context.max_prompt_tokens
-    low, high = context.low_water, context.threshold
+    shares, reserved, most = context.budgets, context.reserved_response_tokens, context.max_prompt_tokens
+    least, recent = context.min_recent_messages_to_keep, context.recent_messages_to_keep
     adapted: dict[str, Any] = {}
     wrong: list[dict[str, str]] = []
+
+    def ordered(low: str, high: str, default: float, start: str = "from 0 to") -> None:
+        """The first of two settings must be lower; if only its default is not, it gets another one."""
+        values = getattr(context, low), getattr(context, high)
+        if f"context.{low}" in own:
+            wrong.append({low: f"a number {start} {values[1]:,g}", high: f"a number from {values[0]:,g} on"})
+        adapted[low] = default
+
     if least > recent:
-        if recent and "context.min_recent_messages_to_keep" in own:
-            too_high, too_low = f"a whole number from 0 to {recent}", f"a whole number from {least} to 1,000, or 0"
-            wrong.append({"min_recent_messages_to_keep": too_high, "recent_messages_to_keep": too_low})
+        if recent:
+            ordered("min_recent_messages_to_keep", "recent_messages_to_keep", recent)
         adapted["min_recent_messages_to_keep"] = recent
     if most and reserved >= most:
-        too_high, too_low = f"a whole number from 0 to {most - 1:,}", f"a whole number from {reserved + 1:,} on, or 0"
+        too_high, too_low = f"a whole number from 0 to {most - 1:,}", f"0, or a whole number from {reserved + 1:,} on"
         wrong.append({"reserved_response_tokens": too_high, "max_prompt_tokens": too_low})
-    if low >= high:
-        if "context.low_water" in own:
-            too_high, too_low = f"a number from 0.05 to below {high:g}", f"a number above {low:g}, up to 1"
-            wrong.append({"low_water": too_high, "threshold": too_low})
-        adapted["low_water"] = high / 2
+    if context.low_water >= context.threshold:
+        ordered("low_water", "threshold", context.threshold / 2, "below")
     if context.min_score > context.include_score:
-        if "context.min_score" not in own:
-            adapted["min_score"] = context.include_score
-        elif "context.include_score" not in own:
+        if "context.include_score" not in own:
             adapted["include_score"] = context.min_score
         else:
-            too_high, too_low = (
-                f"a number from 0 to {context.include_score:g}",
-                f"a number from {context.min_score:g} to 1",
-            )
-            wrong.append({"min_score": too_high, "include_score": too_low})
+            ordered("min_score", "include_score", context.include_score)
     if 0 < context.summary_tokens < MIN_SUMMARY_TOKENS:
         wrong.append({"summary_tokens": f"0, or a whole number from {MIN_SUMMARY_TOKENS} to 100,000"})
     left = 1 - shares.system - shares.tools - shares.messages
@@ -396,7 +383,7 @@ def set_setting(key: str, value: Any, *, home: Path, project: Path | None = None
         place = Path(typed).absolute()
         typed = os.path.relpath(place, project) if project and place.is_relative_to(project) else str(place)
     text = toml_file.with_value(_without(_spec(key).names[1:], path)[0], path, key.split("."), typed)
-    values = _read(text, str(path))[0]
+    values = _read(text, str(path))
     changed(Settings(), values, str(path))
     if project:
         access = ProjectAccess(home, project)

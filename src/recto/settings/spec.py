@@ -133,21 +133,15 @@ def hint(name: str) -> str:
 
 def under_own_keys(
     values: Iterable[tuple[str, Any]], spec_of: Callable[[str, str], Spec], where: str
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The checked values by our keys, and notes about those given under two names."""
+) -> dict[str, Any]:
+    """The checked values by our keys; of two names of a setting, ours counts."""
     found: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    notes: dict[str, str] = {}
     for name, value in values:
         spec = spec_of(name, where)
-        typed, known = spec.read(value, where), names.get(spec.key)
-        wins = known is None or name == spec.key
-        if wins:
-            found[spec.key], names[spec.key] = typed, name
-        if known is not None:
-            unused = known if wins else name
-            notes[spec.key] = f"{where}: {unused} is ignored: {names[spec.key]} is the same setting, and given too"
-    return found, notes
+        typed = spec.read(value, where)
+        if name == spec.key or spec.key not in found:
+            found[spec.key] = typed
+    return found
 
 
 def variable_of(key: str) -> str:

@@ -45,14 +45,6 @@ class SourceStats(Struct, frozen=True):
         return self.called + self.quoted + self.paraphrased
 
 
-class AgentTotals(Struct, frozen=True):
-    """An agent's totals, to compare a source with."""
-
-    agent: str
-    replies: int
-    conversations: int
-
-
 # No advice below this many replies.
 MIN_REPLIES = 10
 # Without a sign of use in this many replies a source counts as unused; rules need more, since few leave words in a
@@ -60,10 +52,6 @@ MIN_REPLIES = 10
 MIN_UNUSED_REPLIES, MIN_UNUSED_RULE_REPLIES = 20, 50
 # Used in at most this share of replies counts as unused.
 MAX_UNUSED_SHARE = 0.02
-STEADY_SHARE = 0.8
-# Shares of the conversations to which it is added, and of the replies that use it.
-HABIT_SHARE = 0.5
-MIN_HABIT_CONVERSATIONS = 5
 
 
 class Advice(Struct, frozen=True):
@@ -78,19 +66,15 @@ class Advice(Struct, frozen=True):
         return f"recto sources mode {shlex.quote(str(self.id))} {self.mode}{agent}"
 
 
-def advise(
-    stats: Sequence[SourceStats], totals: Sequence[AgentTotals], text_of: Callable[[SourceStats], str] = lambda stat: ""
-) -> list[Advice]:
+def advise(stats: Sequence[SourceStats], text_of: Callable[[SourceStats], str] = lambda stat: "") -> list[Advice]:
     """Advice for each source that needs it, most tokens first.
 
     `text_of` returns the text of a rule, if known.
     """
-    by_agent = {total.agent: total for total in totals}
     found = []
     for stat in sorted(stats, key=lambda stat: (-stat.tokens, stat.id)):
         is_silent = stat.id.kind == "rule" and _is_unused(stat) and forbids(text_of(stat))
-        total = by_agent.get(stat.agent, AgentTotals(stat.agent, 0, 0))
-        if stat.looked >= MIN_REPLIES and not is_silent and (advice := _check(stat, total)):
+        if stat.looked >= MIN_REPLIES and not is_silent and (advice := _check(stat)):
             because, mode = advice
             found.append(Advice(stat.id, stat.agent, f"{stat.id} {because}", mode))
     return found
@@ -101,7 +85,7 @@ def forbids(text: str) -> bool:
     return word_class("negations").is_in(words_in(text), text)
 
 
-def _check(stat: SourceStats, total: AgentTotals) -> tuple[str, Include] | None:
+def _check(stat: SourceStats) -> tuple[str, Include] | None:
     took = f"took {stat.tokens:,} tokens"
     is_unused = _is_unused(stat)
     if stat.mode == "always" and is_unused:
@@ -112,13 +96,6 @@ def _check(stat: SourceStats, total: AgentTotals) -> tuple[str, Include] | None:
     if stat.mode == "agent" and is_unused and stat.by_agent >= MIN_UNUSED_REPLIES:
         found = f"was chosen for {stat.by_agent:,} replies, {took} and {_use_text(stat)}"
         return f"{found}; describe better what it is for, raise context.min_score, or make it manual.", "manual"
-    is_habit = stat.added >= MIN_HABIT_CONVERSATIONS and stat.added >= HABIT_SHARE * total.conversations
-    if stat.mode == "manual" and is_habit and stat.used >= HABIT_SHARE * stat.looked:
-        found = f"was added by hand in {stat.added:,} of {total.conversations:,} conversations"
-        return f"{found} and used in {stat.used:,} of {stat.looked:,} replies; make it always.", "always"
-    if stat.mode == "agent" and total.replies >= MIN_UNUSED_REPLIES and stat.used >= STEADY_SHARE * total.replies:
-        found = f"was chosen and used in {stat.used:,} of {total.replies:,} replies; make it always"
-        return f"{found}, so that it stays in the part of the window that providers cache.", "always"
     return None
 
 

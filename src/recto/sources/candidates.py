@@ -7,15 +7,13 @@ section.
 
 import math
 import re
-from collections import OrderedDict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_sentences
 from recto.search.terms import COMMON_WORDS, STOP_WORDS, stem_word, words
@@ -39,7 +37,6 @@ MAX_PARAMETERS, MAX_SCHEMA_DEPTH = 40, 3
 MAX_SINGLE_CHUNK, MAX_SINGLE_CHUNK_WITH_HEADINGS = MAX_PASSAGE_CHARS + MIN_PASSAGE_CHARS, 400
 # A section up to this length is sent whole, a longer one in part.
 MAX_PART_CHARS = 4000
-OMISSION = "\n\n…\n\n"
 TYPICAL_CHUNK_WORDS = 30
 # Added to the number of chunks: among three sources no word is really common or rare.
 SMOOTHING_CHUNKS = 100
@@ -50,8 +47,6 @@ COMMON_STEMS = frozenset(map(stem_word, COMMON_WORDS))
 COMMON_WEIGHT = 0.25
 # Unused sources are dropped from the cache once it holds this many more than the candidates.
 MAX_UNUSED_SOURCES = 1000
-# Choosing and filtering use different candidates, so several are kept.
-MAX_CACHED_CANDIDATES = 4
 # The evidence that a message has the values a tool works on. `bench pick` has messages over servers of others.
 VALUES_WEIGHT = 4.0
 URL_NAMES, PATH_NAMES = frozenset({"url", "uri"}), frozenset({"path", "paths", "file", "files", "filename", "folder"})
@@ -162,16 +157,12 @@ def _text_chunks(source: TextSource) -> Iterator[SourceChunk]:
 
 
 def _section_text(document: Document, chunk: NoteChunk) -> str:
-    """The section that contains a chunk; of a very long one, its heading and the chunk."""
+    """The section that contains a chunk; of a very long one, the chunk."""
     text, starts = document.text, [heading.start for heading in document.parsed.headings]
     start = max((other for other in starts if other <= chunk.start), default=document.parsed.body_start)
     end = min((other for other in starts if other > chunk.start), default=len(text))
     section = text[start:end].strip()
-    if len(section) <= MAX_PART_CHARS:
-        return section
-    heading = text[start:].lstrip().partition("\n")[0].strip()
-    has_heading = not chunk.headings or chunk.text.startswith(heading)
-    return chunk.text if has_heading else f"{heading}{OMISSION}{chunk.text}"
+    return section if len(section) <= MAX_PART_CHARS else chunk.text
 
 
 # -- finding them by words
@@ -305,25 +296,20 @@ class Candidates:
 
 
 class CandidateCache:
-    """A cache of recent candidates, so that each source is split only once."""
+    """Splits each source only once, and keeps the latest candidates."""
 
     def __init__(self) -> None:
         self._entries: dict[SourceId, ChunkedSource] = {}
         # by object identity: hashing five hundred texts per message would take longer than choosing
-        self._candidates: OrderedDict[tuple[int, ...], Candidates] = OrderedDict()
+        self._latest: tuple[Sequence[Source], Candidates] = ((), Candidates(()))
 
     def get(self, sources: Sequence[Source]) -> Candidates:
-        objects = tuple(map(id, sources))
-        if (cached := self._candidates.get(objects)) is not None:
-            self._candidates.move_to_end(objects)
-            return cached
-        if len(self._entries) > 2 * len(sources) + MAX_UNUSED_SOURCES:
-            wanted = {source.id for source in sources}
-            self._entries = {id: entry for id, entry in self._entries.items() if id in wanted}
-        candidates = Candidates([self._entry(source) for source in sorted(sources, key=lambda source: source.id)])
-        self._candidates[objects] = candidates
-        if len(self._candidates) > MAX_CACHED_CANDIDATES:
-            self._candidates.popitem(last=False)
+        known, candidates = self._latest
+        if len(known) != len(sources) or any(one is not other for one, other in zip(known, sources, strict=True)):
+            if len(self._entries) > 2 * len(sources) + MAX_UNUSED_SOURCES:
+                self._entries.clear()
+            candidates = Candidates([self._entry(source) for source in sorted(sources, key=lambda source: source.id)])
+            self._latest = (tuple(sources), candidates)
         return candidates
 
     def _entry(self, source: Source) -> ChunkedSource:
@@ -331,9 +317,7 @@ class CandidateCache:
         if known is None or known.source != source:
             chunks = source_chunks(source)
             known = ChunkedSource(source, chunks, tuple(HashedTexts.of(chunk.texts) for chunk in chunks))
-        elif known.source is not source:  # its candidates are identified by this object, and keep it alive
-            known = replace(known, source=source)
-        self._entries[source.id] = known
+            self._entries[source.id] = known
         return known
 
 
@@ -399,24 +383,22 @@ class ChunkScores:
         has_values = position in self._with_values
         return ChunkScore(source, part, self.scores[position], self._queries[query], similarity, words, has_values)
 
-    def score_by_words(self, only: Container[int] | None = None) -> None:
+    def score_by_words(self) -> None:
         best: dict[int, float] = {}
         for query, (matches, query_weight) in enumerate(self._matches):
             for position, match in matches.items():
                 overlap = word_overlap(match, query_weight, self._candidates.chunks[position][1])
                 evidence = KEYWORD_WEIGHTS.of_words(overlap) + VALUES_WEIGHT * (position in self._with_values)
-                if evidence > best.get(position, -1e9) and (only is None or position in only):
+                if evidence > best.get(position, -1e9):
                     best[position], self._best_query[position] = evidence, query
-        self.scores |= {position: KEYWORD_WEIGHTS.score(evidence) for position, evidence in best.items()}
+        self.scores = {position: KEYWORD_WEIGHTS.score(evidence) for position, evidence in best.items()}
 
     def score_by_words_and_meaning(self, cosines: "Row") -> None:
-        """`cosines` has a row for each text and a column for each query. Chunks without vectors use words only."""
+        """`cosines` has a row for each text and a column for each query."""
         import numpy as np  # takes a tenth of a second
 
         candidates = self._candidates
         mean = np.add.reduceat(cosines, candidates.starts, axis=0) / np.asarray(candidates.sizes, np.float32)[:, None]
-        unknown = np.isnan(mean[:, 0])
-        mean = np.where(unknown[:, None], np.float32(0), mean)
         similarity, rows = np.maximum(mean, 0.0).astype(np.float64), np.arange(len(mean))
         evidence: Rows = COMBINED_WEIGHTS.similarity * similarity
         for query, (matches, query_weight) in enumerate(self._matches):
@@ -433,7 +415,3 @@ class ChunkScores:
         self.scores = dict(enumerate(np.maximum(combined, alone).tolist()))
         self._best_query = dict(enumerate(best.tolist()))
         self._similarity = dict(enumerate(mean[rows, best].tolist()))
-        if without_vectors := frozenset(np.flatnonzero(unknown).tolist()):
-            for position in without_vectors:
-                del self.scores[position], self._best_query[position], self._similarity[position]
-            self.score_by_words(without_vectors)

@@ -213,8 +213,6 @@ _TRAILING = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
 _GENITIVE = ("'s", "’s")
 # Most unknown names reported: finding similar names takes time.
 MAX_PROBLEMS = 10
-# Most characters of the rest of the line that may belong to a name.
-_MAX_REST_CHARS = 200
 
 NamedSource = Rule | Reference
 
@@ -223,8 +221,6 @@ class Mention(Struct, frozen=True):
     kind: SourceKind
     names: tuple[str, ...]
     """Possible names, longest first: final punctuation may belong to the name or to the sentence."""
-    rest: str = ""
-    """The rest of the line after an unquoted name, which may continue it."""
 
 
 def find_mentions(text: str) -> list[Mention]:
@@ -233,9 +229,8 @@ def find_mentions(text: str) -> list[Mention]:
     found = []
     for match in _MENTION.finditer(prose):
         kind: SourceKind = "rule" if match[1].lower() == "rule" else "reference"
-        line = prose[match.end() : match.end() + _MAX_REST_CHARS].partition("\n")[0]
         quoted = match[2]
-        found.append(Mention(kind, (quoted.strip(),)) if quoted else Mention(kind, (*_possible_names(match[3]),), line))
+        found.append(Mention(kind, (quoted.strip(),) if quoted else (*_possible_names(match[3]),)))
     return found
 
 
@@ -277,13 +272,6 @@ def mentioned_sources(text: str, sources: Iterable[NamedSource]) -> tuple[list[N
 
 def _unknown_text(mention: Mention, known: Mapping[tuple[SourceKind, str], NamedSource]) -> str:
     names = {key: source.name for (kind, key), source in known.items() if kind == mention.kind}
-    named = mention.names[-1]
-    problem = f"there is no {mention.kind} {named}"
-    # the longest name of several words that the line continues with
-    line = f"{mention.names[0]}{mention.rest}".casefold()
-    whole = [key for key in names if " " in key and line.startswith(key) and not line[len(key) :][:1].isalnum()]
-    if whole:
-        prefix = "rule" if mention.kind == "rule" else "ref"
-        return f'{problem}; put a name of several words in quotes: @{prefix}:"{names[max(whole, key=len)]}"'
-    near = get_close_matches(named.casefold(), names, 1)
-    return f"{problem}; did you mean {names[near[0]]}?" if near else problem
+    near = get_close_matches(mention.names[-1].casefold(), names, 1)
+    hint = f"; did you mean {names[near[0]]}?" if near else ""
+    return f"there is no {mention.kind} {mention.names[-1]}{hint}"

@@ -5,19 +5,16 @@ A project's files are found from its folder upwards to the root of its repositor
 A problem becomes a sentence; the other files are used.
 """
 
-import hashlib
 import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
 from recto.base.file_cache import FileCache, stat_file
-from recto.base.home_files import TOLD_FILE, read_json, write_json
 from recto.base.text import clean
 from recto.errors import Invalid
 from recto.vault.decoding import decoded
@@ -76,22 +73,6 @@ class FoundMemory(Struct, frozen=True):
 
 
 NO_MEMORY = FoundMemory()
-# Most projects whose shown notes are remembered.
-MOST_TOLD = 200
-
-
-def untold_notes(home: Path, project: Path, files: Sequence[MemoryFile], notes: Sequence[str]) -> Sequence[str]:
-    """Return notes that were not shown yet for this state of the files, and mark them as shown."""
-    if not os.path.isdir(project):  # a missing folder concerns each of its conversations
-        return notes
-    shown = read_json(home / TOLD_FILE)
-    texts = (*notes, *(each.text for each in files))
-    state = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
-    if shown.pop(str(project), None) == state:
-        return ()
-    with suppress(OSError):  # forgotten ones are shown once more
-        write_json(home / TOLD_FILE, dict([*shown.items()][-MOST_TOLD:]) | {str(project): state})
-    return notes
 
 
 class MemoryFiles:
@@ -99,6 +80,15 @@ class MemoryFiles:
 
     def __init__(self) -> None:
         self._cache = FileCache()
+        self._told: dict[Path, tuple[object, ...]] = {}
+
+    def untold_notes(self, project: Path, files: Sequence[MemoryFile], notes: Sequence[str]) -> Sequence[str]:
+        """Return notes that were not shown yet for this state of the files, and mark them as shown."""
+        state = (*notes, *files)
+        if os.path.isdir(project) and self._told.get(project) == state:
+            return ()
+        self._told[project] = state
+        return notes
 
     def of_user(self, home: Path) -> FoundMemory:
         return self._read("user", home, [home / OWN_NAME])

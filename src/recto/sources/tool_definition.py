@@ -3,7 +3,6 @@
 ToolChange: the difference of a tool from what the user allowed, as lines. Plain values.
 """
 
-import difflib
 import hashlib
 import json
 import re
@@ -12,9 +11,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-CONTEXT_LINES = 1
-MOST_DIFFED = 2_000
-"""Longer texts are shown whole, old and new: comparing them could take minutes."""
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +|\n+")
 
 
@@ -64,7 +60,7 @@ class ToolChange(Struct, frozen=True):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Removed (`-`), added (`+`) and surrounding lines, below a heading for each part."""
+        """Removed (`-`) and added (`+`) lines, below a heading for each part."""
         return tuple(_visible(line) for name, lines in self._parts() for line in (f"its {name}", *lines))
 
     def _parts(self) -> Iterator[tuple[str, list[str]]]:
@@ -92,7 +88,5 @@ def _schema_lines(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _diff(before: list[str], after: list[str]) -> list[str]:
-    if len(before) + len(after) > MOST_DIFFED:
-        return [*(f"- {line}" for line in before), *(f"+ {line}" for line in after)]
-    found = list(difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES))[2:]
-    return ["…" if line.startswith("@@") else f"{line[0]} {line[1:]}" for line in found][1:]
+    gone, new = set(before).difference(after), set(after).difference(before)
+    return [*(f"- {line}" for line in before if line in gone), *(f"+ {line}" for line in after if line in new)]

@@ -216,51 +216,33 @@ def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
     names = [name for name in required if isinstance(name, str)] if isinstance(required, list | tuple) else []
     if missing := [name for name in names if name not in given]:
         raise RectoError(f"missing argument: {', '.join(missing)}")
-    try:
-        text = json.dumps(given, ensure_ascii=False)
-    except RecursionError as why:
-        raise RectoError("the arguments are nested too deeply; send an object as the schema says") from why
-    whole, halves = clean(text)  # lone surrogates cannot be sent to a server
-    fixed: Arguments = json.loads(whole) if halves else given
-    return fixed
+    return given
 
 
 # -- short forms
 
-LONGEST_DESCRIPTION, LONGEST_FIELD = 160, 60
-_BY_NAME = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-"""Keywords whose keys are names: a property may be called `title`."""
-_LEFT_OUT = ("title", "examples", "$schema", "$comment")
+LONGEST_DESCRIPTION = 160
 _DATA = ("enum", "const", "default", "required")
+_LEFT_OUT = ("description", "title", "examples", "$schema", "$comment")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
 
 def short_form(tool: Tool) -> Tool:
     """The tool with only what a model needs to call it; equal if nothing can be left out. Depends on the tool alone, so
     that requests keep the same prefix."""
-    description = _shortened(tool.description, LONGEST_DESCRIPTION)
-    return replace(tool, description=description, schema=_short_schema(tool.schema))
+    first = " ".join(_SENTENCE_END.split(tool.description.strip(), maxsplit=1)[0].split())
+    if len(first) > LONGEST_DESCRIPTION:
+        first = f"{first[: LONGEST_DESCRIPTION - 1].rpartition(' ')[0] or first[: LONGEST_DESCRIPTION - 1]}…"
+    return replace(tool, description=first, schema=_short_schema(tool.schema))
 
 
 def _short_schema(schema: Any) -> Any:
+    """Without texts. An object is kept whatever its key: a property may be called `title`."""
     if not isinstance(schema, Mapping):
         return schema
-    short: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "description" and isinstance(value, str):
-            short[key] = _shortened(value, LONGEST_FIELD)
-        elif key in _BY_NAME and isinstance(value, Mapping):
-            short[key] = {name: _short_schema(item) for name, item in value.items()}
-        elif key in _DATA:
-            short[key] = value
-        elif key not in _LEFT_OUT:
-            short[key] = [_short_schema(item) for item in value] if isinstance(value, list) else _short_schema(value)
-    return short
+    kept = {key: value for key, value in schema.items() if isinstance(value, Mapping) or key not in _LEFT_OUT}
+    return {key: value if key in _DATA else _short_value(value) for key, value in kept.items()}
 
 
-def _shortened(text: str, longest: int) -> str:
-    """The first sentence, up to the limit."""
-    first = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
-    if len(first) <= longest:
-        return first
-    return f"{first[: longest - 1].rpartition(' ')[0] or first[: longest - 1]}…"
+def _short_value(value: Any) -> Any:
+    return [*map(_short_schema, value)] if isinstance(value, list) else _short_schema(value)

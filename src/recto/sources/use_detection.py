@@ -1,4 +1,4 @@
-"""Detects the sources that a reply used, by a called tool, quoted words, or a paraphrased sentence.
+"""Detects the sources that a reply used, by a called tool, quoted words, or a sentence with the same rare words.
 
 Content that the conversation already had does not count. Texts are compared by their traces: n-grams, and the terms of
 each sentence. A term weighs more the less likely two texts share it by chance: an address, a number or a special
@@ -11,8 +11,8 @@ from functools import cache, cached_property, lru_cache
 
 from msgspec import Struct
 
-from recto.search.embedder import Embedder
-from recto.search.terms import STOP_WORDS, word_forms, words
+from recto.search.terms import STOP_WORDS, stem_word, words
+from recto.sentences.segments import UNSPACED_OR_KOREAN
 from recto.sentences.words import tables
 from recto.sources.advice import Sign
 from recto.sources.source import SourceId
@@ -21,7 +21,7 @@ from recto.sources.source import SourceId
 NGRAM_SIZE = 6
 # SPECIAL is the weight of a spelling that two texts rarely share by chance.
 ADDRESS_WEIGHT, SPECIAL_WEIGHT = 4.0, 2.5
-WORD_WEIGHT, NAME_WEIGHT, COMMON_WORD_WEIGHT, NUMBER_PAIR_WEIGHT = 1.0, 1.4, 0.3, 0.6
+WORD_WEIGHT, NAME_WEIGHT, COMMON_WORD_WEIGHT, NUMBER_PAIR_WEIGHT, PAIR_WEIGHT = 1.0, 1.4, 0.3, 0.6, 0.3
 # The weight that makes words in a row a quote rather than a common phrase; each word beyond the n-gram lowers it.
 MIN_QUOTE_WEIGHT, DISCOUNT_PER_WORD = 2.4, 0.25
 # The same for texts in quotation marks in the source.
@@ -33,14 +33,7 @@ MIN_SHARE, MIN_SHARE_WHEN_STRONG = 0.5, 0.33
 JOINED_PENALTY = 0.6
 # The weight of a number, name or address; of a strong one; and of one that suffices alone.
 ITEM_WEIGHT, STRONG_WEIGHT, DECISIVE_WEIGHT = 1.5, 2.0, 2.4
-# A common word in more sentences of a source than this distinguishes none of them.
-MAX_COMMON_SENTENCES = 8
 MAX_DETAIL_CHARS = 80
-# The new weight that two sentences must share before their meaning is compared.
-MIN_SHARED_WEIGHT = 1.5
-# By all-MiniLM-L6-v2; unrelated sentences never scored above 0.62.
-MIN_COSINE = 0.68
-MAX_PAIRS = 24
 COMMON = "common_words.toml"
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]*_`]*\s+|(?<=[。！？])|\n+")
@@ -64,9 +57,6 @@ class UseEvidence(Struct, frozen=True):
     sign: Sign
     detail: str = ""
     """The quoted words, or the name of the called tool."""
-
-
-# -- by words
 
 
 def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource], known: str) -> list[UseEvidence]:
@@ -182,9 +172,9 @@ class _ReplyText:
         """The reply's use of a source, and the words that show it."""
         if quote := self._quote(source):
             return "quoted", _shortened(quote)
-        novelty = self.new_terms(source)
+        novelty = {term: weight for term in self._terms & source.occurrences.keys() if (weight := self._novelty(term))}
         best, items, text = 0.0, "", ""
-        for sentence, other, weight in self.close_pairs(source, novelty):
+        for sentence, other, weight in self._close_pairs(source, novelty):
             if weight >= DECISIVE_WEIGHT and (new := _enough_in_common(sentence, other, novelty)):
                 new_weight = sum(new.values())
                 if new_weight > best:
@@ -230,21 +220,14 @@ class _ReplyText:
             text += f" {word}" if word.isascii() or word[0] != text[-1] else word[1:]
         return text
 
-    def new_terms(self, source: _Traces) -> dict[str, float]:
-        """The shared terms that were not known before, and how much each says about its origin."""
-        return {term: novelty for term in self._terms & source.occurrences.keys() if (novelty := self._novelty(term))}
-
-    def close_pairs(
+    def _close_pairs(
         self, source: _Traces, novelty: Mapping[str, float]
     ) -> Iterator[tuple[_Sentence, _Sentence, float]]:
         """Sentences of reply and source with common terms, and the new weight that they share."""
         for sentence in self._sentences:
             weights: dict[int, float] = {}
             for term in sentence.terms.keys() & novelty.keys():
-                indexes = source.occurrences[term]
-                if sentence.terms[term] <= COMMON_WORD_WEIGHT and len(indexes) > MAX_COMMON_SENTENCES:
-                    continue
-                for index in indexes:
+                for index in source.occurrences[term]:
                     weight = min(sentence.terms[term], source.sentences[index].terms[term])
                     weights[index] = weights.get(index, 0.0) + weight * novelty[term]
             yield from ((sentence, source.sentences[index], weight) for index, weight in weights.items())
@@ -275,37 +258,6 @@ def _shortened(text: str) -> str:
     return line if len(line) <= MAX_DETAIL_CHARS else line[: MAX_DETAIL_CHARS - 1].rstrip() + "…"
 
 
-# -- by meaning
-
-
-def detect_by_meaning(reply: str, sent: Sequence[SentSource], known: str, embedder: Embedder) -> list[UseEvidence]:
-    """The paraphrases of each source, in their order. Raises NoVectors if the embedder fails."""
-    close = sorted(_close_sentences(reply, sent, known), key=lambda each: (-each[0], each[1]))[:MAX_PAIRS]
-    texts = list(dict.fromkeys(text for _, _, *pair in close for text in pair))
-    vectors = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
-    best: dict[int, tuple[float, str]] = {}
-    for _, index, sentence, other in close:
-        cosine = float(vectors[sentence] @ vectors[other])
-        if cosine >= MIN_COSINE:
-            best[index] = max(best.get(index, (0.0, "")), (cosine, sentence))
-    return [
-        UseEvidence(source.id, "paraphrased" if index in best else "", _shortened(best.get(index, (0.0, ""))[1]))
-        for index, source in enumerate(sent)
-    ]
-
-
-def _close_sentences(reply: str, sent: Sequence[SentSource], known: str) -> Iterator[tuple[float, int, str, str]]:
-    """Sentences of the reply and of a source with common terms: their weight, the source, and both sentences. ASCII
-    terms only: the model hardly knows other scripts."""
-    traces = {index: _traces(source.text) for index, source in enumerate(sent) if source.id.kind != "tool"}
-    text = _ReplyText(reply, _KnownText(known), list(traces.values()))
-    for index, source in traces.items():
-        novelty = {term: value for term, value in text.new_terms(source).items() if term.isascii()}
-        for sentence, other, shared in text.close_pairs(source, novelty):
-            if shared >= MIN_SHARED_WEIGHT and not sentence.is_joined:
-                yield shared, index, sentence.text, other.text
-
-
 # -- terms and their weights
 
 
@@ -329,11 +281,8 @@ def _weigh_terms(sentence: str) -> dict[str, float]:
 def _token_terms(token: str, is_name: bool) -> tuple[tuple[str, float], ...]:
     bare = token.rstrip(".:") if token.startswith("--") else token.strip(".-").rstrip(":/")
     # each part of a qualified name such as `orders.due_on` is a term too
-    parts = bare.split(".")
-    is_dotted = all(part.isidentifier() and part[0].isascii() for part in parts) and not _PATH.search(bare)
-    special = {
-        each.casefold(): weight for each in (parts if is_dotted else [bare]) if (weight := _special_weight(each))
-    }
+    parts = bare.split(".") if not _PATH.search(bare) and bare.replace(".", "").isidentifier() else [bare]
+    special = {each.casefold(): weight for each in parts if (weight := _special_weight(each))}
     return tuple(special.items()) or tuple(_word_term(word, is_name) for word in words(bare))
 
 
@@ -344,7 +293,7 @@ def _common() -> tuple[frozenset[str], frozenset[str], Mapping[str, str], frozen
     listed = frozenset(word for name in ("everyday", "measures") for row in table[name].values() for word in row)
     common = listed - STOP_WORDS
     numbers = dict(zip((*tables()["numbers"]["en"], *table["tens"]["en"]), map(str, values), strict=True))
-    return common, frozenset(map(_rough_stem, common)), numbers, frozenset(table["famous"]["names"])
+    return common, frozenset(map(stem_word, common)), numbers, frozenset(table["famous"]["names"])
 
 
 def _special_weight(token: str) -> float:
@@ -373,15 +322,15 @@ def _number_weight(number: str) -> float:
 
 
 def _word_term(word: str, is_name: bool = False) -> tuple[str, float]:
-    if not word.isascii() and (weight := _unspaced_weight(word)):
-        return word, weight
+    if not word.isascii() and UNSPACED_OR_KOREAN.match(word):
+        return word, PAIR_WEIGHT if len(word) > 1 else 0.0
     if word in STOP_WORDS or (len(word) == 1 and word.isascii()):
         return word, 0.0
     common, stems, numbers, _ = _common()
     number = numbers.get(word, word)  # "thirty seconds" matches "30 seconds"
     if number.isdigit():
         return number, _number_weight(number)
-    stem = _rough_stem(word)
+    stem = stem_word(word)
     if word in common or stem in stems:
         return stem, COMMON_WORD_WEIGHT
     return stem, NAME_WEIGHT if is_name else WORD_WEIGHT
@@ -389,41 +338,3 @@ def _word_term(word: str, is_name: bool = False) -> tuple[str, float]:
 
 def _phrase_weight(phrase: Sequence[str]) -> float:
     return sum(_word_term(word)[1] for word in dict.fromkeys(phrase))
-
-
-def _unspaced_weight(pair: str) -> float:
-    """The weight of a pair of characters in a script without spaces; 0 in scripts with spaces."""
-    first = pair[0]
-    if "\u0e00" <= first <= "\u0eff" or "\u1000" <= first <= "\u109f" or "\u1780" <= first <= "\u17ff":
-        return 0.25
-    if "\u3040" <= first <= "\u30ff" or "\u3400" <= first <= "\u9fff" or "\uac00" <= first <= "\ud7af":
-        if len(pair) == 1:
-            return 0.05
-        if all("\u3040" <= character <= "\u30ff" for character in pair):
-            return 0.15
-        everyday = tables(COMMON)["everyday"]
-        return 0.2 if any(word in pair for word in (*everyday["zh"], *everyday["ko"])) else 0.6
-    return 0.0
-
-
-# Ending, its replacement, and the minimum length of the rest.
-_ENDINGS = (
-    *(("ies", "y", 3), ("ied", "y", 3), ("sses", "ss", 2), ("ingly", "", 4), ("ings", "", 3), ("ing", "", 3)),
-    *(("edly", "", 4), ("ed", "", 3), ("ss", "ss", 1), ("us", "us", 1), ("is", "is", 1), ("es", "", 3), ("s", "", 3)),
-    ("ly", "", 4),
-)
-
-
-@lru_cache(maxsize=8192)
-def _rough_stem(word: str) -> str:
-    """A rough stem, good enough for comparing two texts stemmed the same way."""
-    group = word_forms(word)
-    if len(group) > 1:
-        return min(group)
-    for ending, replacement, min_length in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= min_length:
-            word = word.removesuffix(ending) + replacement
-            if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
-                return word[:-1]
-            break
-    return word.removesuffix("e") if len(word) > 3 else word

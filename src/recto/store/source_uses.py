@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from recto.errors import Invalid, NotFound
-from recto.sources.advice import SIGNS, AgentTotals, Sign, SourceStats
+from recto.sources.advice import SIGNS, Sign, SourceStats
 from recto.sources.source import SENT_KINDS, Mode, SourceId
 from recto.store.database import Database
 from recto.store.dialect import in_list
@@ -145,10 +145,6 @@ class SourceUses:
             values = row._asdict() | {"last_used": row.last_used or ""}
             found.append(SourceStats(SourceId(*(values.pop(column.name) for column in _ID)), **values))
         return found
-
-    def totals(self, agent: str | None = None, since: str | None = None) -> list[AgentTotals]:
-        """Per agent, the replies with any source and their conversations."""
-        return [AgentTotals(*row) for row in self._database.rows(_TOTALS, agent=agent or "", since=since or "")]
 
     def replies(self, agent: str | None = None, since: str | None = None) -> list[ReplyRequest]:
         """All requests for a reply, oldest first, including those from before sources were stored."""
@@ -285,13 +281,4 @@ def _stats() -> Statement:
     )
 
 
-def _totals() -> Statement:
-    turn = _turns()
-    return Statement(
-        select(turn.agent, func.count(distinct(turn.message)), func.count(distinct(turn.conversation))).group_by(
-            turn.agent
-        )
-    )
-
-
-_STATS, _TOTALS = _stats(), _totals()
+_STATS = _stats()

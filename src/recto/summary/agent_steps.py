@@ -31,20 +31,17 @@ _MAX_PROMPT, _MAX_EXAMINED, _MAX_LINE, _MIN_STATE = 60_000, 6_000, 500, 40
 # With fewer calls than this, and fewer than one for two messages of the user, it is a chat, not an agent's run.
 _MIN_CALLS, _CALLS_PER_MESSAGE = 2, 0.5
 # Minimum terms of a request: usually, if it is the first or unanswered, and after a question; each term that the calls
-# repeat counts _TAKEN_UP times. Rare terms of a whole task; terms of a mere remark before it.
-_MIN_REQUEST, _MIN_FIRST, _MIN_AFTER_QUESTION, _TAKEN_UP, _MIN_TASK, _MAX_REMARK = 7, 5, 12, 4, 16, 2
+# repeat counts _TAKEN_UP times. Rare terms of a whole task.
+_MIN_REQUEST, _MIN_FIRST, _MIN_AFTER_QUESTION, _TAKEN_UP, _MIN_TASK = 7, 5, 12, 4, 16
 # The message being answered is sent in full, so the log points to it.
 _POINTER = "message #{}, which follows word for word"
-# Separators in a prompt, and pasted lines of a chat or a letter's head.
+# Separators in a prompt.
 _BORDER = re.compile(
     r"(?m)^[ \t]*</?[A-Za-z][\w-]*(?: [^<>\n]*)?>|</[A-Za-z][\w-]*>[ \t]*$|^#{1,6} [^\n]{1,60}$"
     r"|^\*\*[^*\n]{1,60}\*\*:?$|^[A-Z][A-Z _-]{2,40}:$"
 )
-_PASTED = re.compile(r"(?m)(?:^[^\W\d_][\w.]{0,20}: \S[^\n]*\n){3,}")
 _OWN_WORDS = ("prose", "heading", "item")
-_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\s]{12,400}\)")
 _PROMPTS, _LONGEST_PROMPT = tuple("$#>❯%"), 81
-_CLOSING_TAGS = ("bash", "shell", "command", "function", "execute_")
 _STOPS, _MAX_SHORT = tuple(".!。！?？؟"), 800
 
 
@@ -66,28 +63,25 @@ _EDITORS = _words("edit create insert append write open view goto str_replace un
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
 _NAMED_FILE = re.compile(r"\bfile:? [`'\"]?((?:/|\w)[^\s`'\",;()]{0,200}\.\w{1,8})\b", re.I)
 _PATCHED = re.compile(r"(?m)^(?:\*\*\* (?:\w+ File|Move to): |\+\+\+ (?:b/)?|patching file )(\S[^\n\t]*)")
-_WRAPPED = re.compile(r"(?:\S*/)?(?:(?:ba|z|da|)sh|pwsh|powershell|cmd)(?:\.exe)? (?:-\w*c|-Command|/[cC]) (.*)", re.S)
+_WRAPPED = re.compile(r"(?:\S*/)?(?:ba|z|da|)sh -\w*c (.*)", re.S)
 # A program in a command line, without its prefix (`CI=1 timeout 60 uv run`), and its arguments.
 _RUN = re.compile(
     r"(?:^|[;&|\n(])[ \t]*(?:(?:\w+=\S{0,200}|\d+[smh]?|-\S{1,200}|sudo|time|nohup|exec|xargs|env|npx|timeout|uv|poetry"
     r"|run|do)\s+)*(?:[^\s;&|>]{0,200}[/\\])?([\w.-]+)([^;&|\n>]*)"
 )
-_SHOWS = _words("cat head tail less more nl bat open view type sed Get-Content")
+_SHOWS = _words("cat head tail less more nl bat open view type sed")
 _GIT_LOOKS = ("git status", "git diff", "git log", "git show", "git branch")
 _LOOKING = _SHOWS.union(_GIT_LOOKS) | _words(
     "cd for done fi export source set echo printf sleep true pwd which mkdir ls grep rg awk wc file stat du df ps"
-    " diff sort cut uniq tr jq dir Select-String Test-Path"
+    " diff sort cut uniq tr jq dir"
 )
-_EDITING = _words("rm touch tee mv cp copy black isort patch Set-Content Add-Content Out-File")
-_EDITING |= {"git rm", "git mv", "git apply"}
+_EDITING = _words("rm touch tee mv cp copy black isort patch") | {"git rm", "git mv", "git apply"}
 _WITH_VERB = _words(
     "git npm yarn pnpm cargo go docker docker-compose kubectl make pip pip3 apt apt-get brew gh terraform dotnet mvn"
     " gradle gradlew systemctl helm aws gcloud az just tox nox rake composer mix python python3 py node ruby perl php"
     " deno bun java bash zsh sh"
 )
 _HEREDOC, _QUOTATION = re.compile(r"<<-? ?['\"]?(\w+)[^\n]*"), re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""")
-_WRITES = re.compile(r"""write|, *(?:mode ?= ?)?['"](?:[wax]|r\+)""")
-_QUOTED, _NAMES = re.compile(r"""(['"])([^'"\n]{1,200})\1"""), re.compile(r"(?<!\w)(\w+) *(?:=|in\b)")
 _EXIT = re.compile(r"(?i)(?:\b\w+\.)??\b(?:exit(?:ed with)?|return)[ _]?(?:code|status)\W{1,3}(-?\d{1,3})\b(?:</\w+>)?")
 _ERROR = re.compile(
     r"(?i)^(?:E\s+)?[\w.]*(?:Error|Exception)\b|^\W*(?:\w+[ :])?(?:error|fatal|panic|failed|failure)\b\s*[:\[(]|^FAIL"
@@ -98,7 +92,6 @@ _BAD = re.compile(r"\b[1-9]\d* (?:\w+ )?(?:failed|failing|failures?|errors?)\b|\
 _DETAIL = re.compile(r"(?:FAILED|ERROR|not ok|[✕✗×]) |(?:[A-Z]:)?[\w./\\-]+[:(]\d+")
 # A finished step of a plan.
 _OVER = ("complete", "done", "finish", "cancel", "skip", "close", "drop")
-_WARNING = re.compile(r"\W*warn", re.IGNORECASE)
 _Action = tuple[frozenset[str], LoggedStep | None, Sequence[str], Sequence[str]]
 """The effect of one call: its family, in which a later call replaces it; its line, unless it only read or changed
 files; the files read, and the files changed."""
@@ -119,26 +112,15 @@ class _Turn:
     """The rest of the agent's own list of steps."""
 
 
-def continue_work_log(
-    former: str, messages: Sequence[Message], *, late: Sequence[Message] = (), answering: int = 0
-) -> WorkLog | None:
-    """The log after these messages, continued from the former summary; None if no agent worked.
-
-    `late` are messages older than the former summary that were read only now. `answering` is the number of the message
-    being answered: it is not among them, but the rounds after it are about it.
-    """
-    log, every = split_work_log(former)[0], [*late, *messages]
-    calls = [call for message in every for call in message.calls if call.name != RECALL]
-    number = len(calls) + len(find_observations(every, goes_on=bool(former)))
-    if log is None and number < max(_MIN_CALLS, _CALLS_PER_MESSAGE * sum(each.role == "user" for each in every)):
+def continue_work_log(former: str, messages: Sequence[Message], *, answering: int = 0) -> WorkLog | None:
+    """The log after these messages, continued from the former summary; None if no agent worked. `answering` is the
+    number of the message being answered: it is not among them, but the rounds after it are about it."""
+    log = split_work_log(former)[0]
+    calls = [call for message in messages for call in message.calls if call.name != RECALL]
+    number = len(calls) + len(find_observations(messages, goes_on=bool(former)))
+    if log is None and number < max(_MIN_CALLS, _CALLS_PER_MESSAGE * sum(each.role == "user" for each in messages)):
         return None
-    log = log or WorkLog()
-    if late:
-        older, known = _read(WorkLog(), late, goes_on=True), frozenset[str]().union(*map(_families_of, log.steps))
-        steps = (*(step for step in older.steps if not _families_of(step) <= known), *log.steps)
-        changed, read = with_files(older.changed, log.changed), with_files(older.read, log.read, _MAX_READ)
-        log = replace(log, task=log.task or older.task, changed=changed, read=read, steps=steps)
-    return _read(log, messages, goes_on=bool(former), answering=answering)
+    return _read(log or WorkLog(), messages, goes_on=bool(former), answering=answering)
 
 
 def _read(log: WorkLog, messages: Sequence[Message], *, goes_on: bool, answering: int = 0) -> WorkLog:
@@ -196,7 +178,7 @@ def _turns(messages: Sequence[Message], observed: dict[str, str], answering: int
 def _task_of(turn: _Turn, before: _Turn, known: str, *, is_last: bool) -> str:
     """The task that a turn begins; empty if it continues the known one or needs no work."""
     if turn.is_task:
-        return _task_text(turn.asked, frozenset()) if turn.number else turn.asked
+        return _task_text(turn.asked) if turn.number else turn.asked
     asked, last = turn.asked, segments(before.said[-1][0])[-1:] if before.said else ()
     if last and is_question(last[0].text) and len(terms_of(asked)) < _MIN_AFTER_QUESTION:
         # for an answer, the request before the assistant's question may be the task
@@ -205,13 +187,13 @@ def _task_of(turn: _Turn, before: _Turn, known: str, *, is_last: bool) -> str:
     size = len(terms_of(asked)) + _TAKEN_UP * (len(taken_up) + len(taken_up - _rare(known)))
     is_request = size >= (_MIN_REQUEST if known and turn.has_calls else _MIN_FIRST)
     is_taken_on = turn.has_calls or (is_last and not turn.said)
-    return _task_text(asked, turn.work) if asked and is_request and is_taken_on else ""
+    return _task_text(asked) if asked and is_request and is_taken_on else ""
 
 
 def _with_task(log: WorkLog, turn: _Turn, task: str) -> WorkLog:
     state, left = _state_of(turn.said), turn.left
     if log.task == _POINTER.format(turn.number):
-        log, task = replace(log, task=_task_text(turn.asked, turn.work)), ""
+        log, task = replace(log, task=_task_text(turn.asked)), ""
     if task and task != log.task:
         former = (cut_text(log.task, _MAX_EARLIER), cut_text(log.state, _MAX_DONE))
         earlier = (*(each for each in log.earlier if each[0] != former[0]), *([former] if log.task else []))
@@ -238,7 +220,7 @@ def _state_of(said: Sequence[tuple[str, bool]]) -> str:
 def _joined(said: Sequence[str]) -> str:
     """Lines that end in a word get a full stop."""
     lines = [" ".join(each.split()) for each in said]
-    ended = [f"{line}." if _is_word(line[-1:]) else line for line in lines[:-1]]
+    ended = [f"{line}." if line[-1:].isalnum() else line for line in lines[:-1]]
     return " ".join([*ended, *lines[-1:]])
 
 
@@ -254,32 +236,15 @@ def _plan_left(arguments: str) -> str | None:
     return cut_text("; ".join(texts), _MAX_LEFT) if steps else None
 
 
-def _task_text(text: str, work: frozenset[str]) -> str:
+def _task_text(text: str) -> str:
     """The user's own words; of a long prompt, the beginning of its prose, without titles and lists of rules."""
     said, is_long = list[str](), len(text) > _MAX_TASK
-    for part in _BORDER.split(_PASTED.sub("", _LINK.sub(r"\1", without_examples(text[:_MAX_PROMPT])))):
+    for part in _BORDER.split(text[:_MAX_PROMPT]) if is_long else [text]:
         if not is_long or len(_rare(" ".join(said))) < _MIN_TASK:
             said += [each.text for each in segments(part) if each.kind in _OWN_WORDS[: 2 if is_long else 3]]
     if len(terms_of(" ".join(said))) < _MIN_FIRST:
         said = [each.text for each in segments(text[:_MAX_EXAMINED]) if each.kind in _OWN_WORDS]
-    remarks = [each.endswith(_STOPS) and len(terms_of(each)) <= _MAX_REMARK and not _rare(each) & work for each in said]
-    return cut_text(_joined(said[remarks.index(False) :] if False in remarks else said), _MAX_TASK)
-
-
-def without_examples(text: str) -> str:
-    """Remove text between `--- EXAMPLE ---` and `--- END OF EXAMPLE ---`, and its announcement."""
-    kept, opened = list[str](), dict[str, tuple[int, str]]()
-    for line in text.split("\n"):
-        edges = line.strip()[:2] + line.strip()[-2:]
-        name = "" if edges.strip("-=<>~#") else line.strip("-=<>~# \t\r").lower()
-        word = name.rpartition(" ")[2]
-        at, before = opened.pop(word, (0, name))
-        if name != before and name.endswith(before):
-            kept[max(0, at - 5) :] = [each for each in kept[max(0, at - 5) : at] if word not in each.lower()]
-        else:
-            opened[word] = len(kept), name
-            kept.append(line)
-    return "\n".join(kept)
+    return cut_text(_joined(said), _MAX_TASK)
 
 
 def find_observations(messages: Sequence[Message], *, goes_on: bool = False) -> dict[str, str]:
@@ -300,11 +265,6 @@ def split_command(text: str) -> tuple[str, str]:
     if ended.endswith("```"):
         start = f"\n{ended}".rfind("\n```", 0, len(ended) - 2)
         command = ended[start + 3 : -3].partition("\n")[2].strip()
-    elif ended.endswith(">") and (tag := ended[-40:-1].rpartition("</")[2]).startswith(_CLOSING_TAGS) and _is_word(tag):
-        start = ended.rfind(f"<{tag}")
-        command = ended[start:]
-        while command.startswith("<") and command.endswith(">"):
-            command = command[command.find(">") + 1 : command.rfind("<")].strip()
     return (text[:start], command) if start >= 0 and command else (text, "")
 
 
@@ -354,7 +314,7 @@ def _action(name: str, arguments: str, result: str, *, is_error: bool = False) -
         return families, step if step.is_failed else None, read, changed
     is_looking = looks and not changes
     step = replace(step, command=cut_text(" ".join(f"{name} {told}".split()), _MAX_CALL), is_looking=is_looking)
-    changed = [] if step.is_failed or is_looking else [*_written_by_code(told), *_PATCHED.findall(result)]
+    changed = [] if step.is_failed or is_looking else [*_PATCHED.findall(told), *_PATCHED.findall(result)]
     return frozenset([name]), step, (), changed
 
 
@@ -380,7 +340,7 @@ def _shell_action(command: str, result: str, *, is_error: bool) -> _Action:
     families, programs, targets = _programs(command)
     step = _outcome(result, is_error=is_error, is_looking=all(map(_is_looking, families)))
     patched = _PATCHED.findall(result) if families & {"patch", "git apply"} else []
-    read, changed = list[str](), [*_written_by_code(command), *patched, *targets]
+    read, changed = list[str](), [*_PATCHED.findall(command), *patched, *targets]
     for family, words in programs:
         given = [word for word in words[family.count(" ") :] if _may_be_file(word)]
         is_in_place = any(map(_edits_in_place, words)) and not family.startswith(_LISTS)
@@ -391,10 +351,7 @@ def _shell_action(command: str, result: str, *, is_error: bool) -> _Action:
     # of several commands in a line, those before the failed one were executed
     changed = [] if step.is_failed and len(programs) == 1 else changed
     is_edit = changed and not step.is_failed and step.outcome == NO_OUTPUT
-    shown = " ".join(command.split())
-    first, _, then = shown.partition(" && ")
-    goes_to = first.removeprefix("cd ") if first.startswith(("cd /", "cd C:\\")) else ""
-    shown = cut_text(then if then and goes_to and " " not in goes_to else shown, _MAX_COMMAND)
+    shown = cut_text(" ".join(command.split()), _MAX_COMMAND)
     told = None if is_edit or not families else replace(step, command=shown, is_shell=True)
     return families, told, read, changed
 
@@ -443,16 +400,6 @@ def _families_of(step: LoggedStep) -> frozenset[str]:
     return frozenset([name, *((step.command, last) if step.is_failed else ())])
 
 
-def _written_by_code(code: str) -> list[str]:
-    named, found = dict[str, list[str]](), _PATCHED.findall(code)
-    for line in (line[:_MAX_LINE] for line in code.split("\n")):
-        paths = [path for _, path in _QUOTED.findall(line) if _is_path(path)]
-        if _WRITES.search(line):
-            found += [path for name in re.findall(r"\w+", line) for path in named.get(name, ())] or paths
-        named |= dict.fromkeys(_NAMES.findall(line), paths) if paths else {}
-    return found
-
-
 def _file_name(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
@@ -469,25 +416,19 @@ def _outcome(text: str, *, is_error: bool, is_looking: bool) -> LoggedStep:
     text = readable(text)
     ends = text if len(text) <= _MAX_EXAMINED else f"{text[: _MAX_EXAMINED // 3]}\n{text[-_MAX_EXAMINED:]}"
     exits = [int(code) for code in _EXIT.findall(f"{ends[:200]}\n{ends[-200:]}")]
-    kept = (line[:_MAX_LINE] for line in ends.splitlines() if _EXIT.sub("", line).strip("< "))
-    plain = (" ".join(re.sub("</?[a-zA-Z][^<>]*>", " ", line).split()).removeprefix("output: ") for line in kept)
-    lines = [line for each in plain if (line := each.strip("=-* ")) and not (line[-1] == ":" and " " not in line)]
+    kept = (" ".join(line[:_MAX_LINE].split()) for line in ends.splitlines() if _EXIT.sub("", line).strip("< "))
+    lines = [line for each in kept if (line := each.strip("=-* ")) and not (line[-1] == ":" and " " not in line)]
     while lines and (_ends_in_prompt(lines[-1]) or (lines[-1][0] == "(" and lines[-1][-1] == ")")):
         lines.pop()
-    errors = [line for line in lines[:3] + lines[3:][-15:] if _ERROR.search(line) and not _WARNING.match(line)]
+    errors = [line for line in lines[:3] + lines[3:][-15:] if _ERROR.search(line)]
     bad = [] if is_looking else [line for line in lines if _BAD.search(line)]
     has_error = bool(errors) and len(lines) < 4 if is_looking else bool(bad or (errors and not exits))
     is_failed, fails = is_error or any(exits) or has_error, bad[-1:] or errors[:1]
     details = [line for line in lines if _DETAIL.match(line) and line not in fails][:1] if bad else []
     counts = [] if is_looking else [line for line in lines if _COUNT.search(line)]
-    telling = [line for line in lines if _says_something(line)] or lines or [""]
-    shown = f"{lines[0]} (+{len(lines) - 1} lines)" if is_looking and lines else telling[-1]
+    last = next((line for line in reversed(lines) if any(map(str.isalpha, line))), lines[-1] if lines else "")
+    shown = f"{lines[0]} (+{len(lines) - 1} lines)" if is_looking and lines else last
     shown = " / ".join(lines) if sum(map(len, lines)) <= _MAX_WHOLE else shown
     shown = ": ".join([*fails, *details]) if is_failed and fails else counts[-1] if counts else shown
     code = f" (exit code {exits[-1]})" if any(exits) and str(exits[-1]) not in shown else ""
     return LoggedStep("", (cut_text(shown, _MAX_OUTCOME) or NO_OUTPUT) + code, is_failed, is_looking)
-
-
-def _says_something(line: str) -> bool:
-    is_open = line.endswith((";", "{", "(", ","))
-    return any("a" <= char <= "z" for char in line) and not is_open and _WARNING.match(line) is None

@@ -9,7 +9,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
 
 from recto.chat.message import Message, Role
 from recto.sentences.features import PlainMessage as PlainMessage
@@ -17,14 +19,7 @@ from recto.sentences.features import Sentence, read_conversation, shape_of, term
 from recto.sentences.scorer import is_superseded, needed
 from recto.sentences.segments import UNSPACED, is_question
 from recto.sources.tools import RECALL
-from recto.summary.agent_steps import (
-    continue_work_log,
-    find_observations,
-    says_all_by_outcome,
-    split_command,
-    without_examples,
-)
-from recto.summary.relative_dates import add_dates, day_of
+from recto.summary.agent_steps import continue_work_log, find_observations, says_all_by_outcome, split_command
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, largest_fitting
 from recto.summary.work_log import WorkLog
 
@@ -61,6 +56,13 @@ SHORT_ANSWER, _MAX_QUESTION = 32, 160
 # -- messages as they are read here
 
 
+def day_of(created: str) -> date | None:
+    """The day of a message in the user's time zone; None for a time that cannot be parsed."""
+    with suppress(ValueError, OverflowError):
+        return datetime.fromisoformat(created).astimezone().date()
+    return None
+
+
 def plain_messages(
     messages: Sequence[Message], *, has_log: bool, goes_on: bool = False, late: Collection[int] = ()
 ) -> list[PlainMessage]:
@@ -76,7 +78,7 @@ def plain_messages(
         number, day = message.said if message.said in late else 0, day_of(message.time)
         is_call = not message.text and bool(message.calls)
         is_later = bool(day and before and day != before)
-        said.append(PlainMessage(message.role, text, number, is_call=is_call, after_gap=is_later, day=day))
+        said.append(PlainMessage(message.role, text, number, is_call=is_call, after_gap=is_later))
         before = day or before
     return said
 
@@ -86,7 +88,7 @@ def _text_of(message: Message, told: set[str], *, has_log: bool) -> str:
     results = [result.text for result in message.results if result.name != RECALL and result.call_id not in told]
     text = message.text or "\n".join(results)
     if has_log:
-        return split_command(text)[0] if message.role == "assistant" else without_examples(text)
+        return split_command(text)[0] if message.role == "assistant" else text
     return text or " ".join(f"{call.name} {call.arguments}" for call in message.calls)
 
 
@@ -219,10 +221,7 @@ class Extraction:
         return "\n".join(lines)
 
     def _text(self, sentence: Sentence) -> str:
-        """With the dates that it means, if its message has a time."""
         message, text = self._all[sentence.message], " ".join(sentence.segment.text.split())
-        is_told = message.day and message.role != "tool" and sentence.segment.kind not in ("quote", "code", "output")
-        text = add_dates(text, message.day) if is_told else text
         label = LABEL.match(text) if message.role == "tool" else None
         return text[label.end() :] if label else text
 

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from recto.search.ranking import idf
 from recto.sentences.features import terms_of
-from recto.sentences.segments import is_question
 from recto.summary.evidence import Evidence
 from recto.summary.extractive_summary import former_messages
 from recto.summary.figures import FIGURES
@@ -80,9 +79,8 @@ def _flat(text: str) -> str:
 # Terms in every twelfth line, and in more than a few, are common; _ENOUGH is the weight of a topic that must be shared.
 _COMMON, _FEW, _ENOUGH = 12, 6, 1.5
 _IN_MESSAGE, _NEARBY, _MAX_TERMS, _MAX_FOUND = 1.0, 0.5, 24, 40
-# People's messages weigh more; _SERIES lines that are alike form a series.
-_ROLE_WEIGHTS, _SERIES, _ALIKE = {"user": 1.0, "assistant": 0.6, "tool": 0.4}, 3, 0.5
-_ANSWER_DISTANCE = 2
+# People's messages weigh more.
+_ROLE_WEIGHTS = {"user": 1.0, "assistant": 0.6, "tool": 0.4}
 
 
 Topic = dict[str, float]
@@ -116,13 +114,11 @@ def find_returning(
     """Set-aside items that bear on the topic, in order of time, within `limit` tokens. Items that `current` statements
     repeat with other figures do not return."""
     order = _about(lines, topic)
-    alike = _series(lines, order)
-    parsed = {at: parse_ledger([lines[at]]) for at in order if at not in alike}
+    parsed = {at: parse_ledger([lines[at]]) for at in order}
     chosen: dict[KeyStatement, None] = {}
     left = limit - count(RETURNED) - 1
-    for at, items in sorted(parsed.items(), key=lambda pair: -_ROLE_WEIGHTS.get(pair[1][0].role, 0) if pair[1] else 0):
+    for items in sorted(parsed.values(), key=lambda items: -_ROLE_WEIGHTS.get(items[0].role, 0) if items else 0):
         wanted = [item for item in items if item not in chosen and not _is_outdated(item, current)]
-        wanted = [*_question_of(lines, at, items), *wanted] if wanted else []
         cost = sum(count(item.spoken) + 1 for item in wanted)
         if cost <= left:
             chosen |= dict.fromkeys(wanted)
@@ -143,22 +139,6 @@ def _is_outdated(item: KeyStatement, current: Sequence[KeyStatement]) -> bool:
 
 def _figures(text: str) -> set[str]:
     return {value.normal for value in find_values(text) if value.kind in FIGURES}
-
-
-def _series(lines: Sequence[str], places: Iterable[int]) -> set[int]:
-    """The lines that say the same about several others, with other names and figures."""
-    terms = {at: terms_of(" ".join(word for word in lines[at].split() if word.islower())) for at in places}
-    alike = {
-        at: sum(len(own & other) >= _ALIKE * len(own | other) for other in terms.values()) for at, own in terms.items()
-    }
-    return {at for at, times in alike.items() if times > _SERIES and len(terms[at]) > 1}
-
-
-def _question_of(lines: Sequence[str], at: int, items: Sequence[KeyStatement]) -> list[KeyStatement]:
-    before = parse_ledger([lines[at - 1]])[-1:] if at else []
-    is_asked = before and before[0].role == "assistant" and is_question(before[0].text)
-    is_near = before and 0 < items[0].number - before[0].number <= _ANSWER_DISTANCE
-    return before if is_asked and is_near and items[0].role == "user" else []
 
 
 def with_returned(summary: str, items: Sequence[KeyStatement]) -> str:

@@ -10,8 +10,6 @@ CountTokens = Callable[[str], int]
 
 # With fewer characters than this, a notice would leave nothing to read.
 _MIN_WITH_NOTICE = 40
-# How far back a cut looks for a word boundary in a text without spaces.
-_MAX_LOOK_BACK = 24
 _SENTENCE_END = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？]""")
 # Characters that belong to the previous one: accents, joiners, variants and skin tones of an emoji.
 _COMBINING = re.compile("[\u0300-\u036f\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|(?<=\u200d).", re.DOTALL)
@@ -68,33 +66,11 @@ def leading_words(text: str, size: int) -> str:
     if size >= len(text):
         return text
     at = max(size, 0)
-    if at and UNSPACED.match(text, at):
-        candidates = range(at, max(at // 2, at - _MAX_LOOK_BACK), -1)
-        at = next((end for end in candidates if _is_word_boundary(text, end)), at)
-    elif at and not text[at].isspace():
+    if at and not text[at].isspace() and not UNSPACED.match(text, at):
         at = max(text.rfind(" ", at // 2, at), text.rfind("\n", at // 2, at)) + 1 or at
     while at and _COMBINING.match(text, at):
         at -= 1
     return text[:at].rstrip()
-
-
-def _is_word_boundary(text: str, at: int) -> bool:
-    """True if a word may end here: at a space, after punctuation, or where the script changes. An ending in hiragana
-    belongs to the word before it."""
-    before, after = _script(text[at - 1]), _script(text[at])
-    return before == "" or after == " " or (before != after and (before, after) != ("han", "hiragana"))
-
-
-def _script(char: str) -> str:
-    if char.isspace():
-        return " "
-    if "\u3041" <= char <= "\u309f":
-        return "hiragana"
-    if "\u30a1" <= char <= "\u30ff":
-        return "katakana"
-    if "\u3400" <= char <= "\u9fff":
-        return "han"
-    return "other" if char.isalnum() else ""
 
 
 def leading_lines(text: str, size: int) -> str:

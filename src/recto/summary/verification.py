@@ -21,12 +21,10 @@ from recto.summary.extractive_summary import FLOOR, SHORT_ANSWER
 from recto.summary.figures import Value
 from recto.summary.ledger import KeyStatement, parse_ledger, parse_place
 from recto.summary.truncation import CountTokens
-from recto.summary.values import find_values, plain_text
+from recto.summary.values import find_values
 
 MARK = " [unverified]"
 _MARKS = re.compile(r"^\[unverified\]\n| ?\[unverified\]", re.MULTILINE)
-# Replaces the words of a mark that is part of a quotation.
-QUOTED_MARK, _WORDS_BEFORE = "\ue0f7\ue0f8", 3
 _REST_OF_WORD = re.compile(r"(?>(?:['’.@:/\\-]?[^\W\u0e00-\uffff]){0,200})")
 # Kinds of values that may contain others.
 _OUTER = ("quote", "code", "url", "path")
@@ -42,8 +40,6 @@ _KEPT_BEFORE = 0.5
 
 
 class CoveredMessages(Struct):
-    with_marks: list[str] = field(default_factory=list)
-    """Texts of the user that contain the words of a mark."""
     _messages: list[PlainMessage] = field(default_factory=list)
     _waiting: list[str] = field(default_factory=list)
     """Texts not yet added to the evidence: a summary of original sentences needs none."""
@@ -56,8 +52,6 @@ class CoveredMessages(Struct):
             self._waiting += texts
             if texts:
                 self._messages.append(_plain(message, texts))
-            if message.role == "user" and MARK.strip() in message.text:
-                self.with_marks.append(message.text)
         self._statements = None
 
     @property
@@ -136,8 +130,6 @@ class FormerSummary(Struct, frozen=True):
     ledger: tuple[str, ...] = ()
     places: dict[str, int] = field(default_factory=dict)
     """The statements of the summary, with the numbers of their messages."""
-    has_marks: bool = True
-    """Text that looks like a mark may be one."""
 
     @property
     def statements(self) -> list[KeyStatement]:
@@ -146,10 +138,7 @@ class FormerSummary(Struct, frozen=True):
 
 
 def former_summary(block: Compaction | None) -> FormerSummary:
-    if block is None:
-        return FormerSummary()
-    has_marks = block.checks.get("invented") != 0
-    return FormerSummary(block.summary, block.ledger, block.places, has_marks)
+    return FormerSummary(block.summary, block.ledger, block.places) if block else FormerSummary()
 
 
 class VerifiedSummary(Struct, frozen=True):
@@ -179,15 +168,12 @@ def verify_summary(
 ) -> VerifiedSummary:
     """`allowed` texts may be used as well: the user's wish, messages still sent. Without `mark` the text is trusted,
     because it consists of sentences of the originals."""
-    text = quote_marks(text, covered.with_marks if former.has_marks else [*covered.with_marks, former.summary])
     invented = count_marks(text)
     if mark:
-        verified = verified_part(former.summary) if former.has_marks else former.summary
         beside = Evidence()
-        for other in (verified, *former.ledger, *former.places, *allowed):
+        for other in (verified_part(former.summary), *former.ledger, *former.places, *allowed):
             beside.add(other)
         text, invented = mark_unsupported(text, (covered.evidence, beside))
-    text = text.replace(QUOTED_MARK, MARK.strip())
     kept, lost = split_stated(text, covered.since(former.statements))
     return VerifiedSummary(text, tuple(kept), tuple(lost), invented)
 
@@ -236,9 +222,8 @@ def recount_statements(text: str, block: Compaction) -> dict[str, int]:
     known = former.statements
     kept, _ = split_stated(text, known)
     listed = {each.key for each in parse_ledger(former.ledger)} - {each.key for each in kept}
-    own = [] if former.has_marks else [former.summary]
     total = max(block.checks.get("facts", 0), len(known))
-    return block.checks | _counts(total, len(kept), len(listed), count_marks(quote_marks(text, own)))
+    return block.checks | _counts(total, len(kept), len(listed), count_marks(text))
 
 
 def only_archived(block: Compaction, covered: CoveredMessages) -> list[tuple[int, str, str]]:
@@ -266,20 +251,6 @@ def strip_marks(text: str) -> str:
 
 def count_marks(text: str) -> int:
     return len(_MARKS.findall(text))
-
-
-def quote_marks(text: str, sources: Sequence[str]) -> str:
-    """Protect the user's own marks, recognised by the words before them, with another sign."""
-    if MARK.strip() not in text or not sources:
-        return text
-    said = [plain_text(source) for source in sources]
-
-    def sign(match: re.Match[str]) -> str:
-        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].split()[-_WORDS_BEFORE:]
-        quoted = plain_text(" ".join([*before, MARK]))
-        return match[0].replace(MARK.strip(), QUOTED_MARK) if any(quoted in each for each in said) else match[0]
-
-    return _MARKS.sub(sign, text)
 
 
 def verified_part(summary: str) -> str:

@@ -20,8 +20,8 @@ _LABELS = (_TASK, _EARLIER, _STATE, _LEFT, _CHANGED, _READ, _LOOKED, _RAN, _FAIL
 _MATTERS = (_STATE, _LEFT, _LOOKED, _RAN, _FAILED)
 # The task's maximum share of the room, and the changed files' share of the rest.
 _MAX_TASK_SHARE, _MAX_CHANGED_SHARE = 0.35, 0.7
-# Characters of a command and its outcome, fewer if not all fit. The beginning of an error is worth _MIN_FAILED tokens.
-_WIDTHS, _WHOLE, _MIN_FAILED, _MIN_CUT = ((100, 200), (70, 110), (48, 64)), (300, 200), 120, 15
+# Characters of a command and its outcome, fewer if not all fit. An error keeps at least _MIN_FAILED.
+_WIDTHS, _WHOLE, _MIN_FAILED = ((100, 200), (48, 64)), (300, 200), 120
 _MORE = " (+"
 
 
@@ -77,8 +77,6 @@ class WorkLog(Struct, frozen=True):
         has_all = _MORE not in changed
         for label, line in ((_CHANGED, changed), *self._lines(widths)):
             line = list_files(self.read, left - 1, count, _READ) if label == _READ else line
-            if count(line) + 1 > left > _MIN_CUT and label == _FAILED:
-                line, has_all = cut_to_fit(line, left - 1, count), False
             if line.removeprefix(label) and count(line) + 1 <= left:
                 left -= count(line) + 1
                 lines[line] = label
@@ -132,29 +130,22 @@ def whole_log(edited: str, summary: str, whole: str) -> str:
     return whole if summary.startswith(BEGINS) and edited.startswith(f"{block}\n\n") else ""
 
 
-# -- files on one line, by their folders where room is scarce: src/{a.py,b.py}, setup.py (+12 more)
+# -- files on one line: src/a.py, setup.py (+12 more)
 
 
 def list_files(files: Sequence[str], limit: int, count: CountTokens, label: str) -> str:
-    """One line after its label: whole paths, or shared folders, or the newest of those; empty if none fits."""
+    """One line after its label, with the newest files that fit; empty if none fits."""
 
     def newest(number: int) -> str:
         more = f"{_MORE}{len(files) - number} more)" if number < len(files) else ""
-        return f"{label}{_COMMA.join(_by_folder(files[len(files) - number :]))}{more}"
+        return f"{label}{_COMMA.join(files[len(files) - number :])}{more}"
 
-    if count(whole := label + _COMMA.join(files)) <= limit:
-        return whole if files else ""
     number = largest_fitting(lambda number: count(newest(number)) <= limit, len(files), len(files))
     return newest(number) if number else ""
 
 
 def parse_files(text: str) -> tuple[str, ...]:
-    files: list[str] = []
-    for part in text.partition(_MORE)[0].split(_COMMA):
-        folder, brace, names = part.partition("{")
-        is_group = brace and names.endswith("}") and folder.endswith(("/", "\\"))
-        files += [folder + name for name in names[:-1].split(",")] if is_group else [part]
-    return tuple(filter(None, files))
+    return tuple(filter(None, text.partition(_MORE)[0].split(_COMMA)))
 
 
 def with_files(known: Iterable[str], more: Iterable[str], most: int = 300) -> tuple[str, ...]:
@@ -171,13 +162,3 @@ def with_files(known: Iterable[str], more: Iterable[str], most: int = 300) -> tu
 def is_same_file(path: str, other: str) -> bool:
     shorter, longer = sorted((path, other), key=len)
     return path == other or (longer.endswith(shorter) and longer[-len(shorter) - 1] in "/\\")
-
-
-def _by_folder(files: Sequence[str]) -> Iterator[str]:
-    """Folders in the order of their first file; names that braces would spoil stay alone."""
-    folders: dict[str, list[str]] = {}
-    for path in files:
-        folder = "" if set(path) & set("{},") else path[: max(path.rfind("/"), path.rfind("\\")) + 1]
-        folders.setdefault(folder or path, []).append(path.removeprefix(folder) if folder else "")
-    for folder, names in folders.items():
-        yield f"{folder}{{{','.join(names)}}}" if names[1:] else folder + names[0]

@@ -39,7 +39,7 @@ from recto.turn.emitting import Emit
 from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
 from recto.turn.planned_request import PlannedRequest, count_current, reply_request
 from recto.turn.session import ChatSession, SessionChanges
-from recto.turn.source_uses import ReplyEvidence, UseTracker, record_sources, reply_evidence, told_uses, tools_of
+from recto.turn.source_uses import record_sources, reply_evidence, told_uses, tools_of
 from recto.turn.spending import at_most, broken_off, check_limits, priced
 from recto.turn.token_cache import TokenCache, message_tokens
 from recto.turn.turn import Turn
@@ -111,7 +111,6 @@ class Exchange:
     planned: PlannedRequest
     request: Request
     """As recorded; replaced together with the plan if the provider finds the request too long."""
-    use_tracker: UseTracker
     streams: OpenStreams
     calls: tuple[ToolCall, ...] = ()
     """The calls of the complete reply."""
@@ -262,7 +261,7 @@ class Exchange:
         if not calls and citations.has_found and (found := await asyncio.to_thread(citations.block)):
             blocks = (*blocks, found)
         tokens = await self._tokens("assistant", blocks)
-        evidence, uses = (None, []) if calls else await self._used(incoming.blocks)
+        uses = [] if calls else await self._used(incoming.blocks)
         usage = done.usage
         if usage and not is_believable(usage):
             usage = None
@@ -296,8 +295,6 @@ class Exchange:
             also=write_more,
         )
         assert message is not None
-        if evidence:
-            self.use_tracker.begin(self.request.id, evidence, uses)
         self.calls, self._reply = message.calls, message
         self.handed_back = tuple(filter(toolbox.is_callers, message.calls))
         if self.handed_back:
@@ -461,12 +458,12 @@ class Exchange:
 
     # -- the sources that the reply used
 
-    async def _used(self, blocks: Sequence[Block]) -> tuple[ReplyEvidence | None, list[UseEvidence]]:
+    async def _used(self, blocks: Sequence[Block]) -> list[UseEvidence]:
         """The sources that the last reply of a turn used. A failure here is not reported to the user."""
         text = "".join(block.text for block in blocks if isinstance(block, Text))
         try:
             if found := reply_evidence(self.planned, text):
-                return found, found.uses if found.is_short else await asyncio.to_thread(lambda: found.uses)
+                return found.uses if found.is_short else await asyncio.to_thread(lambda: found.uses)
         except Exception:  # the reply is already complete
             log.exception("the sources that a reply used could not be detected")
-        return None, []
+        return []

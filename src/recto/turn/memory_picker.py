@@ -14,7 +14,7 @@ from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.sources.chooser import ChoiceLimits, Chooser
 from recto.sources.documents import without_mentions
-from recto.sources.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles, MemoryScope, untold_notes
+from recto.sources.memory_files import NO_MEMORY, FoundMemory, MemoryFile, MemoryFiles, MemoryScope
 from recto.sources.selection import MEMORY, Selection, StablePicks
 from recto.sources.source import Memory
 from recto.turn.context import TurnContext
@@ -63,7 +63,7 @@ class MemoryPicker(Picker):
             notes.append(f"{memory.name} is long for this window: only the sections that bear on a message are sent")
         if notes and not turn.is_draft and (project := turn.session.project):
             # once per change of the files, not with every question; a draft shows all of them
-            notes = [*await asyncio.to_thread(untold_notes, self._agents.home, project, found.files, notes)]
+            notes = [*self._files.untold_notes(project, found.files, notes)]
         return StablePicks(memory=tuple(chosen), notes=tuple(notes))
 
     async def _fitting(self, named: Sequence[tuple[MemoryFile, Memory]]) -> list[Memory]:

@@ -1,20 +1,14 @@
 """The sources that a request included, recorded with it, and those that its reply shows signs of using."""
 
-import asyncio
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
-from recto.base.background import in_background
-from recto.base.concurrency import TaskSet
-from recto.errors import RectoError
-from recto.search.embedder import Embedder
 from recto.sources.source import SENT_KINDS
-from recto.sources.use_detection import SentSource, UseEvidence, detect_by_meaning, detect_uses
+from recto.sources.use_detection import SentSource, UseEvidence, detect_uses
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.turn.planned_request import PlannedRequest
@@ -90,35 +84,6 @@ def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
     known = "\n".join((*said, *gave, *brought, planned.current.message.text))[-LOOKED_AT:]
     called = frozenset(call.name for message in view.rounds for call in message.calls)
     return ReplyEvidence(reply, given, called, known)
-
-
-class UseTracker:
-    """Detects paraphrased use of sources. Runs in the background after the reply; failures are ignored."""
-
-    def __init__(self, store: Store, embedder: Callable[[], Embedder | None]) -> None:
-        self._store, self._embedder = store, embedder
-        self._tasks = TaskSet()
-
-    def begin(self, request: str, found: ReplyEvidence, uses: Sequence[UseEvidence]) -> None:
-        """Compares only the texts without evidence by words."""
-        bare = {use.id for use in uses if not use.sign}
-        given = tuple(each for each in found.given if each.id in bare and not each.call_name)
-        if given:
-            self._tasks.begin(self._look(request, replace(found, given=given)))
-
-    async def _look(self, request: str, found: ReplyEvidence) -> None:
-        with suppress(RectoError):
-            seen = await asyncio.to_thread(self._seen, found)
-            if signs := {use.id: use.sign for use in seen if use.sign}:
-                await self._store.do(self._store.source_uses.signs, request, signs)
-
-    def _seen(self, found: ReplyEvidence) -> list[UseEvidence]:
-        embedder = self._embedder()
-        with in_background():
-            return detect_by_meaning(found.reply, found.given, found.known, embedder) if embedder else []
-
-    async def close(self) -> None:
-        await self._tasks.close()
 
 
 def told_uses(uses: Sequence[UseEvidence]) -> dict[str, Any]:

@@ -278,18 +278,9 @@ def facts() -> None:
     run("memory", "edit", remember("The mooring costs 900 euros"), "The mooring costs 940 euros")
     run("memory", "forget", remember("This will be forgotten"), "--yes")
     remember("The parser project ships in June", "--kind", "project")
-    for by_model, title, texts in (
-        (
-            False,
-            "Learned",
-            ("My daughter Ida is allergic to nuts. We decided to sell the dinghy.", "Where does Anna live?"),
-        ),
-        (True, "Learned by a model", ("My brother Per works as a pilot in Oslo.", "Please remember the spare key.")),
-    ):
-        with desk("learner", context__learn_facts="on", context__learn_by_model=by_model) as at:
-            talk = talked(at, title, *texts[:1])
-            time.sleep(0.5)
-            talk.ask(texts[1])
+    with desk("learner", context__learn_facts="on") as at:
+        talk = talked(at, "Learned", "My daughter Ida is allergic to nuts. We decided to sell the dinghy.")
+        talk.ask("Where does Anna live?")
 
 
 def imported() -> None:
