@@ -13,9 +13,9 @@ from bench import corpus
 from recto.chat.blocks import Text
 from recto.chat.message import Message, Role, now
 from recto.store.database import Database
+from recto.store.dialect import driver_connection
 from recto.store.rows import message_columns
 from recto.store.schema import conversations, messages
-from recto.store.dialect import driver_connection
 
 PER_CONVERSATION, BATCH, TEXTS = 100, 10_000, 5_000
 # As many processes make rows at once, each so many.
@@ -39,8 +39,8 @@ def load_messages(database: Database, count: int) -> None:
     with database.engine.connect() as connection:
         connection.detach()
         connection.execution_options(write=True)
-        for key in inspect(connection).get_foreign_keys("messages"):
-            connection.exec_driver_sql(f"ALTER TABLE messages DROP CONSTRAINT {key['name']}")
+        for stored in inspect(connection).get_foreign_keys("messages"):
+            connection.exec_driver_sql(f"ALTER TABLE messages DROP CONSTRAINT {stored['name']}")
         connection.commit()
         _copy(connection, conversations, _conversation_rows(count, now()))
         parts = [(first, min(count, first + PART - 1)) for first in range(1, count + 1, PART)]
