@@ -39,8 +39,8 @@ def load_messages(database: Database, count: int) -> None:
     with database.engine.connect() as connection:
         connection.detach()
         connection.execution_options(write=True)
-        for key in inspect(connection).get_foreign_keys("messages"):
-            connection.exec_driver_sql(f"ALTER TABLE messages DROP CONSTRAINT {key['name']}")
+        for stored in inspect(connection).get_foreign_keys("messages"):
+            connection.exec_driver_sql(f"ALTER TABLE messages DROP CONSTRAINT {stored['name']}")
         connection.commit()
         _copy(connection, conversations, _conversation_rows(count, now()))
         parts = [(first, min(count, first + PART - 1)) for first in range(1, count + 1, PART)]

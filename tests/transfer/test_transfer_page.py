@@ -9,6 +9,7 @@ import pytest
 
 from recto.chat.blocks import BLOCKS
 from recto.cli.main import recto
+from recto.store.conversation_copy import UsedSource
 from recto.store.schema import metadata
 from recto.transfer import recto_json
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, Outcome
@@ -27,7 +28,7 @@ def test_every_field_of_a_line_is_explained() -> None:
         if f"`{name}`" not in PAGE
     ]
     assert missing == []
-    assert [name for name in (*BLOCKS, *recto_json.UsedSource.__struct_fields__) if f"`{name}`" not in PAGE] == []
+    assert [name for name in (*BLOCKS, *UsedSource.__struct_fields__) if f"`{name}`" not in PAGE] == []
 
 
 def test_every_format_and_every_table_of_the_store_is_explained() -> None:

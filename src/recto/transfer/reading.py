@@ -206,8 +206,8 @@ def _block(block: Block, image: Callable[[Image], str]) -> Iterator[Part]:
             text = f"\n\n{_fenced(block.text)}" if block.text else ""
             yield Part(f"**File {escaped(block.name)}** ({escaped(block.media_type)}){text}", f"File {block.name}")
         case Image():
-            named = f"**Image {escaped(block.name or block.url)}** ({escaped(block.media_type)})"
-            yield Part(image(block) or named)
+            title = f"**Image {escaped(block.name or block.url)}** ({escaped(block.media_type)})"
+            yield Part(image(block) or title)
         case References(references=references, quotes=quotes) if references or quotes:
             named = [f"- {escaped(_reference_words(each))}" for each in references]
             quoted = [f"> {escaped(quote.sentence)} — {escaped(quote.wikilink)}" for quote in quotes]
