@@ -1,5 +1,7 @@
 import os
+import unicodedata
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,10 @@ from tests.conftest import mostly_slow
 
 from recto.errors import Invalid, RectoError
 from recto.sources.documents import ImportRoots, resolve_documents
-from recto.vault.imports import Import, find_imports, resolve_import
+from recto.vault.imports import Import, exists_under, find_imports, resolve_import
+
+Form = Literal["NFC", "NFD"]
+FORMS: tuple[Form, ...] = ("NFC", "NFD")
 
 
 def paths(text: str, *existing: str) -> list[tuple[str, str | None]]:
@@ -30,6 +35,12 @@ def paths(text: str, *existing: str) -> list[tuple[str, str | None]]:
         ('@"name with spaces.md"', "name with spaces.md", None),
         ('@"my plan.md#Two words"', "my plan.md", "Two words"),
         ('@"Plan"', "Plan", None),
+        ('@"First voyage.md"#Tides', "First voyage.md", "Tides"),
+        ('(@"First voyage.md"#Tides).', "First voyage.md", "Tides"),
+        ('@"First voyage.md"#High\\ tides, then', "First voyage.md", "High tides"),
+        ('@"First voyage.md#Tides"#Ebb', "First voyage.md", "Tides#Ebb"),
+        ('@"First voyage.md"#', "First voyage.md", None),
+        ('@"First voyage.md"#.', "First voyage.md", None),
         ('@"First voyage.md" #tag', "First voyage.md", None),
         ("@my\\ plan.md now", "my plan.md", None),
         ("(@plan.md)", "plan.md", None),
@@ -77,6 +88,8 @@ def test_addresses_names_and_code_are_not_imports(text: str) -> None:
 
 def test_an_existing_name_beats_the_rules() -> None:
     assert paths("@what?", "what?") == [("what?", None)]
+    assert paths("@C#.md", "C#.md") == [("C#.md", None)]
+    assert paths("@C#.md#Goals", "C#.md") == [("C#.md", "Goals")]
     assert paths("@plan(2)", "plan(2)") == [("plan(2)", None)]
     assert paths("(@plan(2))", "plan(2)") == [("plan(2)", None)]
 
@@ -125,6 +138,18 @@ def test_the_first_root_that_has_it_gives_the_file(roots: list[Path]) -> None:
     assert resolved("a b/Note", roots) == "vault/a b/Note.md"
     assert resolved("../vault/Plan.md", roots) == "vault/Plan.md"
     assert resolved(str(roots[1] / "Plan.md"), roots) == "vault/Plan.md"
+
+
+@pytest.mark.parametrize("on_disk", FORMS)
+@pytest.mark.parametrize("typed", FORMS)
+def test_an_accent_may_be_typed_as_one_character_or_as_two(roots: list[Path], on_disk: Form, typed: Form) -> None:
+    name = unicodedata.normalize(on_disk, "Résumé.md")
+    (roots[1] / "Übung").mkdir()
+    (roots[1] / "Übung" / name).write_text("x")
+    wanted = unicodedata.normalize(typed, "Übung/Résumé.md")
+    assert resolved(wanted, roots) == f"vault/Übung/{name}"
+    assert resolved(wanted.removesuffix(".md"), roots) == f"vault/Übung/{name}"
+    assert exists_under(roots)(wanted)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notes]:
     ("question", "quote"),
     [
         ("Wann wurde die Heizung repariert?", "The heating was repaired in March for £840."),
+        ("Wer hat den Schlüssel vom Keller?", "cellar · Who has it: Agnes"),
+        ("¿Cuándo se cortan los manzanos?", "The apple trees are cut every February."),
         ("Где протекает крыша?", "The roof leaks above the hall."),
     ],
 )

@@ -7,7 +7,7 @@ channels lanes.
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +34,7 @@ COLUMNS = "n, item, start, end, place, branch, kind, who, at, words, asks, sha"
 _NUMBERS = Decoder(list[int])
 K = TypeVar("K")
 T = TypeVar("T")
+TEXTS_AT_ONCE = 500
 MAX_CACHED_PARTITIONS = 8
 
 
@@ -232,6 +233,12 @@ class KeywordIndex:
             "SELECT n, text FROM texts WHERE n IN (SELECT value FROM json_each(?))", [_listed(numbers)]
         )
         return {number: zlib.decompress(packed).decode() for number, packed in rows}
+
+    def every_text(self) -> Iterator[str]:
+        last = -1
+        while rows := self.file.read("SELECT n, text FROM texts WHERE n > ? ORDER BY n LIMIT ?", (last, TEXTS_AT_ONCE)):
+            yield from (zlib.decompress(packed).decode() for _, packed in rows)
+            last = rows[-1][0]
 
     @property
     def queue_end(self) -> int:

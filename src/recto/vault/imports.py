@@ -19,7 +19,7 @@ from recto.vault.links import mask_code
 Exists = Callable[[str], bool]
 
 _BARE = r'(?:\\ |[^\s"`<>|@])+'
-_MENTION = re.compile(rf'@(?:"([^"\n]{{1,1000}})"|({_BARE}))')
+_MENTION = re.compile(rf'@(?:"([^"\n]{{1,1000}})"(#{_BARE})?|({_BARE}))')
 # Characters before an `@` that make it part of an address, a link or a query.
 _CONTINUATION = frozenset("@/.-+=&?#%\\~$_")
 _PUNCTUATION = ".,;:!?'*_…。，；：！？、”“’»)]}）】」"
@@ -54,14 +54,17 @@ def _is_continuation(match: re.Match[str]) -> bool:
 
 
 def _parse(match: re.Match[str], exists: Exists) -> Import | None:
-    quoted, bare = match.groups()
+    quoted, suffix, bare = match.groups()
     start = match.start()
-    if quoted:
-        path, section = _split_section(quoted)
-        return Import(match[0], path, section, start, match.end()) if path else None
+    if quoted:  # a section may be inside the quotes, after them, or both, one nested in the other
+        path, section = _split_section(quoted.strip(), exists)
+        suffix = _strip_punctuation(suffix) if suffix and len(suffix) <= _MAX_CHARS else ""
+        parts = [part for part in (section, suffix[1:].replace("\\ ", " ").strip()) if part]
+        end = match.end(1) + 1 + (len(suffix) if len(suffix) > 1 else 0)
+        return Import(match.string[start:end], path, "#".join(parts) or None, start, end) if path else None
     bare = bare[:_MAX_CHARS]
     for text in (bare, _strip_punctuation(bare)) if exists(bare.replace("\\ ", " ")) else (_strip_punctuation(bare),):
-        path, section = _split_section(text.replace("\\ ", " "))
+        path, section = _split_section(text.replace("\\ ", " "), exists)
         path, lines = _split_lines(path, exists)
         if lines or exists(path) or _looks_like_path(path):
             return Import(f"@{text}", path, section, start, start + 1 + len(text), lines)
@@ -78,9 +81,13 @@ def _strip_punctuation(text: str) -> str:
     return text[:end]
 
 
-def _split_section(text: str) -> tuple[str, str | None]:
-    path, _, section = text.partition("#")
-    return path.strip(), section.strip() or None
+def _split_section(text: str, exists: Exists) -> tuple[str, str | None]:
+    """Path and section. If a name contains a `#`, the longest path that exists."""
+    ends = [at for at, character in enumerate(text) if character == "#"]
+    if not ends or exists(text):
+        return text, None
+    at = next((end for end in reversed(ends) if exists(text[:end])), ends[0])
+    return text[:at].strip(), text[at + 1 :].strip() or None
 
 
 def _split_lines(text: str, exists: Exists) -> tuple[str, tuple[int, int] | None]:
@@ -130,12 +137,23 @@ def _locations(path: str, roots: Sequence[Path], allowed_outside: bool) -> list[
     """Possible locations of the file, in order. Symlinks are resolved before a location counts as inside."""
     real_roots = [location for root in roots if (location := _resolve(root))]
     names = [os.path.expanduser(name) if name.startswith("~/") else name for name in (path, f"{path}.md")]
-    candidates = (_resolve(root / name) for root in real_roots for name in names)
+    candidates = (_resolve(_match_spelling(root, name)) for root in real_roots for name in names)
     return [
         location
         for location in candidates
         if location and (allowed_outside or any(map(location.is_relative_to, real_roots)))
     ]
+
+
+def _match_spelling(root: Path, path: str) -> Path:
+    """Accents can be one character or two: use the spelling on disk for each part of the path, else as typed."""
+    if path.isascii():
+        return root / path
+    location = root
+    for part in Path(path).parts:
+        spellings = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+        location /= next((spelling for spelling in spellings if os.path.lexists(location / spelling)), part)
+    return location
 
 
 def _resolve(location: Path) -> Path | None:

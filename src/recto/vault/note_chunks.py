@@ -203,7 +203,7 @@ def relevant_parts(document: Document, text: str, *, room: int, count: CountToke
     spans = (page.with_headings(chunks[at].start, chunks[at].end) for at in order)
     first = next(spans, [])
     if first and count(page.text_of(first)) > room:
-        first = _shorten_chunk(page, chunks[order[0]], question, room, count)
+        first = _shorten_chunk(page, chunks[order[0]], room, count)
     return page.parts(_fit(page, chain([first], spans), room, count, in_order=not best))
 
 
@@ -248,14 +248,9 @@ def _fit(
     return list(chain.from_iterable(chosen))
 
 
-def _shorten_chunk(
-    page: "_Page", chunk: NoteChunk, question: QuestionWords, room: int, count: CountTokens
-) -> list[Span]:
-    """The piece of a chunk with the most words of the question, as long as fits."""
+def _shorten_chunk(page: "_Page", chunk: NoteChunk, room: int, count: CountTokens) -> list[Span]:
     for size in _SHORTER_CHARS:
-        pieces = split_passages(chunk.text, size)
-        begin, end = max(pieces, key=lambda span: (len(question.found_in(chunk.text[slice(*span)])), -span[0]))
-        spans = page.with_headings(chunk.start + begin, chunk.start + end)
+        spans = page.with_headings(chunk.start, min(chunk.end, chunk.start + size))
         if count(page.text_of(spans)) <= room:
             return spans
     return []

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from recto.base.text import counted
 from recto.errors import RectoError
 from recto.search.dates import YEAR
+from recto.search.terms import normalize_text
 from recto.vault.answers import (
     LEAST_OF_BEST,
     NEAR_ALONE,
@@ -80,11 +81,14 @@ def find_passages(
         except RectoError:
             return None
 
-    question = parse_question(lookup.text)
+    question = asked = parse_question(lookup.text)
     hits, warning = search.find_excerpts(" ".join((lookup.text, *(day.written for day in question.days))), POOL)
     if lookup.earlier:
         hits = _joined(search.find_excerpts(f"{lookup.text}\n{lookup.earlier}", POOL).hits, hits)
     is_other = _is_other(question, hits)
+    if is_other and (translated := _translated(search, question, hits)):
+        question = translated
+        hits = _joined(search.find_excerpts(question.text, POOL).hits, hits)
     pool = list(map(_whole_text, hits))
     rater = _Rater(with_compounds(question, pool), parse_question(lookup.earlier), pool, document)
     used = [each for path in lookup.in_use for each in rater.used(path, is_named=is_named)]
@@ -96,7 +100,7 @@ def find_passages(
     told = OTHER_LANGUAGE if is_other else "" if passages else OTHER_WORDS
     if question.asks and not is_named:
         # the top search result, whatever its words; without a match by words, any result
-        nearest = _best(_nearest(search, document, question, hits[:1] if passages else hits))
+        nearest = _best(_nearest(search, document, asked, hits[:1] if passages else hits))
         passages += tuple(each for each in nearest if not any(map(each.overlaps, passages)))
     if told and passages:
         warning = f"{told}; {warning}" if warning else told
@@ -121,6 +125,26 @@ def _is_other(question: VaultQuestion, hits: Sequence[Excerpt]) -> bool:
         return question.language not in told and any(told)
     held = frozenset[str]().union(*(found_terms(question, _whole_text(hit)) for hit in hits))
     return 2 * len(held) < len(question.terms)
+
+
+def _translated(search: VaultSearch, question: VaultQuestion, hits: Sequence[Excerpt]) -> VaultQuestion | None:
+    """The question in words of the notes; words without a match stay, so that they count as missing. None if none
+    match."""
+    # as written: without capitals and accents the encoder confuses words
+    written = {normalize_text(word): word for word in re.findall(r"\w+", question.text)}
+    found = search.translations([written.get(term, term) for term in question.terms], [hit.text for hit in hits])
+    if not found:
+        return None
+    words = {term: found.get(written.get(term, term), term) for term in question.terms}
+    parsed = parse_question(" ".join(words.values()))
+    return replace(
+        question,
+        text=parsed.text,
+        terms=parsed.terms,
+        verbs=frozenset(words[verb] for verb in question.verbs) | parsed.verbs,
+        language="",
+        compounds=frozenset(),
+    )
 
 
 def _nearest(

@@ -49,6 +49,8 @@ MIN_SIMILARITY = 0.2
 # What each further passage adds to a note's score, with its decay.
 EXTRA_PASSAGE_SHARE, EXTRA_PASSAGE_DECAY = 0.1, 0.7
 CLOSE_TIMEOUT_S = 1.0
+# How long a question in another language waits for the word vectors of the notes, the first time, at least.
+TRANSLATION_S = 3.0
 BEING_BUILT = "the search index of the vault is being built"
 # Up to this many missing vectors, a command waits as long as allowed: such vaults need no indexing command.
 FEW_VECTORS = 2000
@@ -130,6 +132,10 @@ class VaultSearch:
     def similarities(self, question: str, texts: Sequence[str]) -> list[float]:
         """The similarity of texts to a question in any language, by the multilingual encoder; empty without it."""
         return self._index.similarities(question, texts)
+
+    def translations(self, words: Sequence[str], likely: Sequence[str]) -> dict[str, str]:
+        """Words of the notes with the same meaning in their language; empty without the multilingual encoder."""
+        return self._index.translations(words, likely, max(TRANSLATION_S, self._timeout_s))
 
     def find_dated(self, days: Sequence[Day], limit: int = 8) -> list[str]:
         """Paths of the notes with one of these days in their names, latest first."""
