@@ -104,12 +104,13 @@ def test_of_a_long_file_the_sections_that_the_message_needs_come_in(desk: Open, 
 def test_a_bad_import_is_told_once_for_each_change(desk: Open, script: Script, project: Path) -> None:
     (project / "AGENTS.md").write_text("See @missing.md")
     problem = "the memory file missing.md, which AGENTS.md imports, is not read: it does not exist"
-    assert problem in desk(script(OK)).conversation().ask("one").notes
-    again = desk(script(OK)).conversation()
+    at = desk(script(OK))
+    assert problem in at.conversation().ask("one").notes
+    again = at.conversation()
     assert problem in again.window("two").notes, "who looks is shown"
     assert problem not in again.ask("two").notes
     (project / "AGENTS.md").write_text("See @missing.md for more.")
-    assert problem in desk(script(OK)).conversation().ask("three").notes
+    assert problem in at.conversation().ask("three").notes
 
 
 def test_a_conversation_keeps_the_memory_of_the_folder_it_was_begun_in(

@@ -193,8 +193,8 @@ class SummaryWriter(Struct):
             return None, ""
         has_former = bool(source.former)
         shorter = replace(self.wanted, tokens=int(self.wanted.tokens * SHORTER))
-        for wanted in (self.wanted, shorter):
-            text = summary_prompt(wanted, above=True, has_former=has_former, has_current=has_current)
+        for wanted, brief in ((self.wanted, False), (self.wanted, True), (shorter, True)):
+            text = summary_prompt(wanted, above=True, has_former=has_former, has_current=has_current, brief=brief)
             asked = (await count_texts(writer, [text]))[0]
             question = SideCall(writer, writer.preamble, source.entries, asked, because, wanted.tokens)
             if question.fits:
