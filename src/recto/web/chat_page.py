@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from recto.recall.message_search import FoundMessage
 
 NEW = "new"
-# A message still reaches its conversation after the tab opened this many others.
-MOST_VISITS = 16
-
 MOST_FOUND = 20
 STATES: dict[ConversationState, str] = {"active": "Conversations", "hidden": "Hidden", "deleted": "Trash"}
 
@@ -61,10 +58,8 @@ class ChatPage:
         self.door, self.desk, self.all_live, self.live = door, door.desk, door.live, live
         self._client = client
         self._start = FirstStart(door.whole, takes_keys=door.takes_keys) if door.whole else SharedStart()
-        self._visit = 0
-        self._visits = {0: live}
-        """The latest conversations of this tab, by the number of the visit, which comes back with a message: it may
-        overtake the opening of another conversation."""
+        self._was_new = live.talk.id is None
+        """True if the shown conversation was new when it was opened here."""
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._woken: LiveConversation | None = None
@@ -84,7 +79,7 @@ class ChatPage:
                 self.download = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
                 self.meter = Meter(self._talk, self.act)
-                self.composer = Composer(self._key(), self._visit, self.act, running=self.live.is_running)
+                self.composer = Composer(self._key(), self.act, running=self.live.is_running)
             note = NoteView(lambda: self._talk().vault, self._talk)
             views = (self.meter, ReplyView(self.desk, self._talk), DocumentsView(self._talk), note)
             self.panel = Panel(views, self.act)
@@ -159,11 +154,8 @@ class ChatPage:
     async def _move(self, live: LiveConversation) -> None:
         """Show another conversation in this tab."""
         self.live.onlookers.discard(self._look_on)
-        self.live = live
+        self.live, self._was_new = live, live.talk.id is None
         live.onlookers.add(self._look_on)
-        self._visit += 1
-        self._visits[self._visit] = live
-        self._visits.pop(self._visit - MOST_VISITS, None)
         self.tell("")
         # before the messages: once they are visible, the user writes to this conversation and sees its draft
         self._show_place()
@@ -174,16 +166,16 @@ class ChatPage:
         self.meter.refresh()
         await self.panel.refresh()
 
-    async def do_send(self, text: str, place: str, files: list[str], visit: int = -1) -> None:
+    async def do_send(self, text: str, place: str, files: list[str]) -> None:
         self.tell("")
         written_at = place
         try:
-            live = await self._written_in(visit)
+            live = await self._written_in(place)
             place = self._key(live)
             if command := command_in(text):
                 self._note(await run_command(self.desk, live, *command))
             else:
-                await live.send(text, await self.door.parked.take(files))
+                await live.send(text, self.door.parked.take(files))
                 if live is not self.live:
                     talk = live.talk
                     name = f"#{talk.number} {talk.title}" if talk.number else "the new conversation"
@@ -194,14 +186,13 @@ class ChatPage:
         finally:
             self.composer.accept(written_at)
 
-    async def _written_in(self, visit: int) -> LiveConversation:
-        """The conversation that was open when this was written."""
-        live = self._visits.get(visit)
-        if live is None:
-            raise Invalid("not sent: other conversations were opened meanwhile; your text is kept as a draft")
-        if live is self.live or live.talk.id is None:
-            return live
-        return await self.all_live.open(live.talk.id)
+    async def _written_in(self, place: str) -> LiveConversation:
+        """The conversation that was shown when this was written: it may overtake the opening of another one."""
+        if place == self._key() or (place == NEW and self._was_new):
+            return self.live
+        if place == NEW:
+            raise Invalid("not sent: another conversation was opened meanwhile; your text is kept as a draft")
+        return await self.all_live.open(place)
 
     async def do_stop(self) -> None:
         self.live.stop()
@@ -236,8 +227,8 @@ class ChatPage:
     async def do_edit_summary(self) -> None:
         self.composer.edit("summary", "", "the summary", (await self.live.talk.summary_block()).summary)
 
-    async def do_save_edit(self, kind: str, id: str, text: str, visit: int = -1) -> None:
-        live = await self._written_in(visit)
+    async def do_save_edit(self, kind: str, id: str, text: str, place: str) -> None:
+        live = await self._written_in(place)
         if kind == "summary":
             await live.talk.edit_summary(text)
             live.refresh()
@@ -291,7 +282,7 @@ class ChatPage:
 
     def _show_place(self, *, is_same: bool = False) -> None:
         number = self.live.talk.number
-        self.composer.set_place(self._key(), self._visit, running=self.live.is_running, is_same=is_same)
+        self.composer.set_place(self._key(), running=self.live.is_running, is_same=is_same)
         self.list.select(self.live.talk.id)
         address = f"/c/{number}" if number else "/"
         self._client.run_javascript(f"rectoPage.setAddress({address!r})")
@@ -351,7 +342,6 @@ class ConversationList(Fragment):
         await self.draw()
 
     async def do_rename(self, id: str) -> None:
-
         self.renaming = id
         await self.draw()
 

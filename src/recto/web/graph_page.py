@@ -1,4 +1,4 @@
-"""The vault as a graph: notes and links, or notes used together; used ones are larger, a click opens one."""
+"""The vault as a graph: notes and their links; used ones are larger, a click opens one."""
 
 import asyncio
 from typing import ClassVar
@@ -8,7 +8,7 @@ from nicegui import ui
 
 from recto.errors import Invalid
 from recto.vault.graph import TOP_FOLDER, Graph, Node, vault_graph
-from recto.vault.vault import NO_VAULT, Vault
+from recto.vault.vault import NO_VAULT
 from recto.web.components import Fragment, GraphNode, Plot
 from recto.web.documents import NoteView
 from recto.web.page import FullView
@@ -17,16 +17,11 @@ from recto.web.templates import fill
 # As many nodes as a browser can handle; a larger vault shows the most linked and used notes.
 MOST_NODES = 800
 MOST_LISTED = 40
-WAYS = {
-    "links": "links between notes",
-    "turn": "used together in a turn",
-    "conversation": "used together in a conversation",
-}
 
 
 class GraphView(FullView):
     address = "/graph"
-    fields: ClassVar = {"by": "links", "folder": "", "tag": "", "search": ""}
+    fields: ClassVar = {"folder": "", "tag": "", "search": ""}
 
     async def do_close_note(self) -> None:
         self._note.close()
@@ -45,7 +40,7 @@ class GraphView(FullView):
         if vault is None:
             self._head.show(fill("hint", text=NO_VAULT))
             raise Invalid(NO_VAULT)
-        graph = await self._graph(vault)
+        graph = await asyncio.to_thread(vault_graph, vault, self.form["tag"] or None)
         uses = {tally.name: tally.uses for tally in await self.desk.document_stats()}
         documents = await asyncio.to_thread(vault.documents)
         part = self._part(graph).best_linked(MOST_NODES)
@@ -55,7 +50,6 @@ class GraphView(FullView):
             fill(
                 "graph",
                 form=self.form,
-                ways=WAYS,
                 tags=sorted({tag for note in documents for tag in note.tags}),
                 folders=[folder or TOP_FOLDER for folder in sorted({node.folder for node in graph.nodes})],
                 shown=len(nodes),
@@ -63,36 +57,20 @@ class GraphView(FullView):
                 found=sum(node.is_found for node in nodes),
             )
         )
-        how = "linked" if self.form["by"] == "links" else "used together"
         groups = [folder or TOP_FOLDER for folder in folders]
-        self._plot.show_graph(f"{len(nodes)} notes, {len(part.lines)} pairs {how}", nodes, part.lines, groups)
+        self._plot.show_graph(f"{len(nodes)} notes, {len(part.lines)} pairs linked", nodes, part.lines, groups)
         self._beside.show(fill("graph_note", body=Markup(await self._note.html())) if self._note.is_open else "")
         best = sorted(nodes, key=lambda node: (not node.is_found, -uses.get(node.id, 0), -node.size))
         self._list.show(fill("graph_list", nodes=best[:MOST_LISTED], uses=uses))
-
-    async def _graph(self, vault: Vault) -> Graph:
-        by, tag = self.form["by"], self.form["tag"]
-        if by == "links":
-            return await asyncio.to_thread(vault_graph, vault, tag or None)
-        found = await self.desk.used_graph("conversation" if by == "conversation" else "turn")
-        if not tag:
-            return found
-        return _only(found, {note.path for note in await asyncio.to_thread(vault.documents, "", tag)})
 
     def _part(self, graph: Graph) -> Graph:
         if not self.form["folder"]:
             return graph
         folder = "" if self.form["folder"] == TOP_FOLDER else self.form["folder"]
-        return _only(graph, {node.path for node in graph.nodes if node.folder == folder})
+        return graph.part({node.path for node in graph.nodes if node.folder == folder})
 
     def _node(self, node: Node, uses: int, group: int) -> GraphNode:
         """Used notes are larger; matches of the search are marked."""
         part = self.form["search"].strip().casefold()
-        weight = min(node.weight, 6) / 3 if self.form["by"] == "links" else node.weight
         is_found = bool(part) and (part in node.title.casefold() or part in node.path.casefold())
-        return GraphNode(node.path, node.title, weight + 3 * uses, group, node.is_broken, is_found)
-
-
-def _only(graph: Graph, paths: set[str]) -> Graph:
-    edges = tuple(edge for edge in graph.edges if edge[0] in paths and edge[1] in paths)
-    return Graph(tuple(node for node in graph.nodes if node.path in paths), edges)
+        return GraphNode(node.path, node.title, min(node.weight, 6) / 3 + 3 * uses, group, node.is_broken, is_found)

@@ -42,7 +42,6 @@ class MenuPage(Struct, frozen=True):
 
 
 PAGES = {
-    "/whatif": MenuPage("What if", in_shared=True),
     "/stats": MenuPage("Statistics", in_shared=True),
     "/graph": MenuPage("Graph"),
     "/sources": MenuPage("Sources"),
