@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script, mostly_slow
 
-from recto.api.arguments import CHECKED_ELSEWHERE, RULES
+from recto.api.arguments import CHECKED_ELSEWHERE, rule_of
 from recto.api.ask_options import AskOptions
 from recto.api.blocking import Desk, open_desk
 from recto.api.desk import AsyncDesk, new_desk
@@ -118,11 +118,11 @@ async def outcome(function: Callable[..., Any], **given: Any) -> RectoError | No
 
 def test_every_argument_of_the_door_has_a_rule() -> None:
     functions = [function for door in (AsyncTalk, AsyncDesk) for _, function in methods(door)]
-    named = [(function.__name__, each.name) for function in (*functions, new_desk) for each in arguments(function)]
+    named = [(function.__name__, each) for function in (*functions, new_desk) for each in arguments(function)]
     assert [
-        f"{function}.{argument}"
-        for function, argument in named
-        if argument not in CHECKED_ELSEWHERE and not {argument, f"{function}.{argument}"} & RULES.keys()
+        f"{function}.{each.name}"
+        for function, each in named
+        if each.name not in CHECKED_ELSEWHERE and not rule_of(function, each.name, each.annotation)
     ] == []
 
 
@@ -136,7 +136,7 @@ def test_whatever_is_passed_is_taken_or_refused_in_one_sentence(at: Desk, call: 
         for each in arguments(function)
         if each.default is each.empty and each.kind is not each.VAR_KEYWORD
     }
-    rule = RULES.get(f"{method}.{argument}") or RULES.get(argument)
+    rule = rule_of(method, argument, inspect.signature(function).parameters[argument].annotation)
     for what, value in HOSTILE.items():
         error = at.run(outcome(function, **needed | {argument: value}))
         if rule and value is not None and not rule.accepts(value):

@@ -66,7 +66,6 @@ DESK_READS: dict[str, Calls] = {
     "sent_source": [lambda desk: desk.sent_source(None, "rule:style")],
     "servers": [lambda desk: desk.servers],
     "settings": [lambda desk: desk.settings],
-    "source_periods": [lambda desk: desk.source_periods(), lambda desk: desk.source_periods("day", "clerk")],
     "source_report": [lambda desk: desk.source_report(), lambda desk: desk.source_report("clerk")],
     "spending": [
         lambda desk: desk.spending("total"),
@@ -77,7 +76,6 @@ DESK_READS: dict[str, Calls] = {
     "talk_with": [lambda desk: desk.talk_with("#2", BRANCHES)],
     "token_use": [lambda desk: desk.token_use("model"), lambda desk: desk.token_use("total", conversation=A)],
     "unnamed_documents": [lambda desk: desk.unnamed_documents()],
-    "used_graph": [lambda desk: desk.used_graph(), lambda desk: desk.used_graph("conversation")],
     "vault": [lambda desk: desk.vault.root],
     "vault_search": [lambda desk: desk.vault_search.find_documents("engine").hits],
     "verify": [lambda desk: desk.verify(["last"])],

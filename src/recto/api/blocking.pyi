@@ -17,7 +17,7 @@ from recto.api.talk import AsyncTalk
 from recto.api.talk_queries import Wanted
 from recto.chat.blocks import Compaction
 from recto.chat.conversation import Conversation, ConversationState
-from recto.chat.message import Message
+from recto.chat.message import Message, Role
 from recto.engine import Engine
 from recto.events import Event
 from recto.mcp.servers import McpServers
@@ -38,18 +38,16 @@ from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT, SOURCE_KINDS, SourceKind
 from recto.sources.tool_definition import ToolChange
 from recto.store.comparison import Difference
-from recto.store.document_uses import Together
 from recto.store.records import Record
-from recto.store.source_uses import Period, SourcePeriod
 from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
 from recto.store.trash import PruneOptions, PruneReport
+from recto.store.usage_totals import Progress
 from recto.store.waiting import WaitingMessage
 from recto.tasks.run import RunReport, TaskRun
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
-from recto.vault.graph import Graph
 from recto.vault.vault import Vault
 from recto.vault.vault_search import FoundDocument, VaultHits, VaultSearch
 from recto.window.calibration import TokenCalibration
@@ -348,7 +346,7 @@ class Desk:
         text: str,
         *,
         conversation: str | None = None,
-        role: str | None = None,
+        role: Role | None = None,
         since: Time | None = None,
         before: Time | None = None,
         limit: int = 20,
@@ -392,20 +390,18 @@ class Desk:
         """The exact bytes that were sent. Raises Altered if they can no longer be rebuilt."""
     def compare(self, before: str | None = None, after: str | None = None) -> Difference:
         """The additions, removals and changes between two requests; a single one is compared with its predecessor."""
-    def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
-        """For each request (all by default): None if it rebuilds, else the difference."""
     def sent_source(self, request: str | None, source: str) -> SentText:
         """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it was sent with a request."""
     def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
         """The text of anything in a request as it was sent: the pick at this position of a section, from 0 on."""
     def attached(self, message: str, block: int) -> tuple[str, bytes]:
         """The media type and bytes of an image or file in a message, by the number of its block, from 0 on."""
-    def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
+    def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
+        """For each request (all by default): None if it rebuilds, else the difference."""
+    def source_report(
+        self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
+    ) -> SourceReport:
         """How replies used their sources, with suggestions."""
-    def source_periods(
-        self, by: Period = "month", agent: str | None = None, since: str | None = None
-    ) -> list[SourcePeriod]:
-        """Counts of sources chosen for replies, and of those used, with their scores, by month or day."""
     def spending(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[Spent]:
@@ -413,11 +409,9 @@ class Desk:
     def token_use(
         self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
     ) -> list[TokenUse]:
-        """Tokens that requests read and wrote, and their cost, summed as in `spending`."""
+        """Tokens that requests read and wrote, as reported, and their cost, summed as in `spending`."""
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         """The documents of the vault that conversations use."""
-    def used_graph(self, by: Together = "turn") -> Graph:
-        """The used documents of the vault, and how often two were in one turn or conversation."""
     def unnamed_documents(self) -> list[DocumentTally]:
         """Documents of the vault that were never named: first those found by tools, then those never used."""
 
