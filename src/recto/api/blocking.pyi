@@ -31,7 +31,6 @@ from recto.reports.memory_report import MemoryReport
 from recto.reports.source_report import SourceReport
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
-from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
 from recto.sources.overrides import SourceList, SourceOverrides, SourceStatus
 from recto.sources.server_config import ServerConfig

@@ -29,13 +29,13 @@ from recto.providers.model import Model
 from recto.recall.indexed_message import IndexStatus
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
 from recto.reports.document_stats import DocumentTally, Grouping
-from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.sources.tool_definition import ToolChange
 from recto.store.store import Store
 from recto.store.trash import PruneOptions, PruneReport, RetentionScope, time_before
+from recto.store.usage_totals import Progress
 from recto.transfer.report import ImportOptions, ImportReport, Place
 from recto.turn.messages import pending_reply
 from recto.turn.session import PROJECT, SETTINGS, ChatSession

@@ -42,12 +42,12 @@ from recto.reports.transcript import (
     transcript,
 )
 from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf, changes_of
-from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
 from recto.sources.memory_files import notes_file
 from recto.sources.overrides import SourceList, SourceOverrides
 from recto.sources.source import SOURCE_KINDS, SourceKind
 from recto.store.records import Record
+from recto.store.usage_totals import Progress
 from recto.turn.context import STRATEGY, TurnContext
 from recto.turn.messages import Given
 from recto.turn.session import ChatSession
