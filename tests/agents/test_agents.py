@@ -26,8 +26,6 @@ def test_agents_of_home_and_project_are_listed_once_with_default_first(
         folder.mkdir(parents=True)
     (home / "agents/a file").write_text("")
     assert agents.names() == ["default", "clerk", "zoe"]
-    (stray,) = agents.invalid_folders()
-    assert "no way is not an agent, because its name is invalid: use letters, digits, _, . and -" in stray
 
 
 def test_an_unknown_agent_suggests_the_closest_name(agents: Agents, yours: Write) -> None:
@@ -64,7 +62,6 @@ def test_a_home_that_is_the_recto_folder_of_the_project_is_read_once_and_as_your
     agents = Agents(project / ".recto", project)
     (server,) = agents.read("clerk").servers
     assert server.is_yours
-    assert len(agents.read("clerk").files) == 1
 
 
 def test_a_project_cannot_use_files_outside_of_it(agents: Agents, theirs: Write, tmp_path: Path) -> None:
@@ -141,8 +138,7 @@ def test_a_deleted_agent_is_returned_as_last_read(agents: Agents, home: Path, yo
     assert "the agent clerk no longer exists: the conversation continues with the agent as it was" in only_note(gone)
     bare = Agents(home, None).read_or_last("clerk")
     assert (bare.name, bare.rules) == ("clerk", ())
-    assert "continues without its rules, references and tools" in only_note(bare)
-    assert "embedded:qwen2.5-coder-1.5b answers unless you chose a model for it" in only_note(bare)
+    assert "continues without its rules, references, tools and settings" in only_note(bare)
     yours("rules/style.md", "Be brief.")
     assert not agents.read_or_last("clerk").notes
 

@@ -17,7 +17,7 @@ from recto.web.components import find_handler
 from recto.web.live import LiveConversation
 from recto.web.live_turn import LiveTurn
 from recto.web.menu import COMMANDS, command_in, run_command
-from recto.web.templates import fill, summary_html
+from recto.web.templates import summary_html
 
 
 def test_each_line_of_a_summary_stays_a_line_and_what_nobody_said_is_marked() -> None:
@@ -26,10 +26,6 @@ def test_each_line_of_a_summary_stays_a_line_and_what_nobody_said_is_marked() ->
     assert "User: one<br" in made
     assert "<mark>[unverified]</mark>" in made
     assert made.count("<li>") == 2
-
-
-def test_without_sources_the_page_says_when_there_will_be_some() -> None:
-    assert "No reply had a source yet" in fill("stats_sources", period="month", periods=[])
 
 
 def test_what_has_changed_about_a_tool_is_shown_with_the_question() -> None:

@@ -50,7 +50,6 @@ AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64
 _NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_.-")
 NAME_RULE = f"use letters, digits, _, . and -, at most {MAX_NAME_LENGTH} characters"
-# Commented lines are defaults or examples: uncommented, they make a valid file.
 _TOML, _RULE = (Path(__file__).with_name(name) for name in ("new_agent.toml", "new_rule.md"))
 
 
@@ -125,12 +124,9 @@ class AgentFiles(Struct, frozen=True):
 def agent_toml(name: str, model: str = "", description: str = "") -> str:
     import tomlkit  # only to write a file
 
-    def line(key: str, value: str, example: str) -> str:
-        shown = tomlkit.item(value or example).as_string()
-        return f"{key} = {shown}" if value else f"# {key} = {shown}"
-
-    said = line("description", " ".join(description.split()), "What it is for, in a sentence.")
-    return _TOML.read_text("utf-8").format(name=name, description=said, model=line("model", model, "openai:gpt-4o"))
+    said = {"description": " ".join(description.split()), "model": model}
+    lines = (f"{key} = {tomlkit.item(value).as_string()}\n" for key, value in said.items() if value)
+    return _TOML.read_text("utf-8").format(name=name) + "".join(lines)
 
 
 def make_agent(folder: Path, name: str, model: str = "", description: str = "") -> None:
@@ -157,12 +153,6 @@ class AgentSetting(Struct, frozen=True):
     """The file that sets it, or `default`, an option, the environment."""
 
 
-class NewAgent(Struct, frozen=True):
-    folder: Path
-    others: tuple[Path, ...]
-    """Folders of the same agent elsewhere; the project's wins key by key."""
-
-
 class Agents:
     """The agents of a home and a project. Thread-safe."""
 
@@ -187,15 +177,6 @@ class Agents:
         """`default` first, the others by name."""
         found = {name for place in self.folders for name in place.names() if is_agent_name(name)}
         return [DEFAULT_AGENT, *sorted(found - {DEFAULT_AGENT})]
-
-    def invalid_folders(self) -> list[str]:
-        """A sentence for each folder with an invalid name."""
-        found = [(place, name) for place in self.folders for name in place.names()]
-        return [
-            f"{place.agent_folder(name)} is not an agent, because its name is invalid: {NAME_RULE}"
-            for place, name in found
-            if not is_agent_name(name) and not name.startswith(".")
-        ]
 
     def check(self, name: str) -> None:
         """Raises NotFound unless the agent exists. `default` always does."""
@@ -230,48 +211,27 @@ class Agents:
             return self.read(name)
         except (Invalid, NotFound) as why:
             problem = f"the agent {name} no longer exists" if isinstance(why, NotFound) else why.message
-        expected = "its folder should be " + " or ".join(str(place.agent_folder(name)) for place in self.folders)
         if cached := self._cached.get(name):
-            agent, told = cached[1], f"the conversation continues with the agent as it was; {expected}"
+            agent, told = cached[1], "the conversation continues with the agent as it was"
         else:
             agent = Agent(name)
-            told = (
-                "the conversation continues without its rules, references and tools, and "
-                f"{self._settings.model} answers unless you chose a model for it; {expected}; if the agent belongs to "
-                "another project, run Recto there"
-            )
+            told = "the conversation continues without its rules, references, tools and settings"
         return replace(agent, notes=(*agent.notes, f"{problem}: {told}"))
-
-    def file_values(self, name: str) -> dict[str, tuple[Any, str]]:
-        """The values of its agent.toml files by dotted key, each with the file that sets it."""
-        self.check(name)
-        found: dict[str, tuple[Any, str]] = {}
-        for place in self.folders:
-            path = place.agent_folder(name) / AGENT_FILE
-            entry = stat_file(path)
-            values = self._read_agent_file(place, entry, name).values if entry else {}
-            if any(key in values for key in PROMPT_KEYS):
-                found = {key: value for key, value in found.items() if key not in PROMPT_KEYS}
-            found |= {key: (value, str(path)) for key, value in values.items()}
-        return found
 
     def settings(self, name: str) -> list[AgentSetting]:
         """All settings of an agent, including inherited ones."""
         agent = self.read(name)
         below = apply_agent(configuration.load(self.home, self.project), agent)
-        said = self.file_values(name)
-        for key in [key for key in said if key.startswith("context.") and key not in agent.context]:
-            del said[key]  # conflicting settings are in the file, but not in force
-        own_prompt = any(key in said for key in PROMPT_KEYS)
-        general = {spec.key for spec in configuration.specs()} - set(PROMPT_KEYS if own_prompt else ())
-        if "model" in said and not said["model"][0]:  # an empty model means the general setting
-            del said["model"]
+        own = {**agent.values, **agent.context}
+        general = {spec.key for spec in configuration.specs()} - set(PROMPT_KEYS if agent.system_prompt else ())
         found = []
         for spec in agent_specs():
-            default = (
+            value, origin = (
                 (below.get(spec.key), below.origin(spec.key)) if spec.key in general else (spec.default, "default")
             )
-            found.append(AgentSetting(spec, *said.get(spec.key, default)))
+            if spec.key in own and (own[spec.key] or spec.key != "model"):  # an empty model means the general setting
+                value, origin = own[spec.key], agent.origins[spec.key]
+            found.append(AgentSetting(spec, value, origin))
         return found
 
     def setting(self, name: str, key: str) -> AgentSetting:
@@ -382,28 +342,16 @@ class Agents:
         with private_home(self.home):
             toml_file.write(path, text)
 
-    def create(self, name: str, *, in_project: bool = False, model: str = "", description: str = "") -> NewAgent:
+    def create(self, name: str, *, in_project: bool = False, model: str = "", description: str = "") -> Path:
         """Make the folder of a new agent, in the user's home or in the project. Invalid if it exists."""
         check_agent_name(name)
         project = self.project or Path.cwd()
         folder = (project / ".recto" if in_project else self.home) / AGENTS_FOLDER / name
-        others = tuple(other for _, other in self.agent_folders(name) if other != folder)
         with private_home(self.home):
             make_agent(folder, name, model, description)
         if in_project:
             self._accept(project, name, "model", model, folder / AGENT_FILE)
-        return NewAgent(folder, others)
-
-    def text(self, name: str) -> str:
-        """The text of its agent.toml, or of a commented initial one if there is none."""
-        path = self.writable_file(name)
-        return toml_file.file_text(path) if path.is_file() else agent_toml(name)
-
-    def write_text(self, name: str, text: str) -> Path:
-        """Replace its agent.toml; problems in the text become notes of the agent."""
-        path = self.writable_file(name)
-        self._write(path, f"{text}\n")
-        return path
+        return folder
 
     def unset(self, name: str, key: str) -> Path:
         """Remove a setting from the file that sets it, the project's first. Returns the file."""

@@ -58,8 +58,8 @@ class ChatPage:
         self.door, self.desk, self.all_live, self.live = door, door.desk, door.live, live
         self._client = client
         self._start = FirstStart(door.whole, takes_keys=door.takes_keys) if door.whole else SharedStart()
-        self._was_new = live.talk.id is None
-        """True if the shown conversation was new when it was opened here."""
+        self._begun = live
+        """The last one that was opened here as a new conversation."""
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._woken: LiveConversation | None = None
@@ -154,7 +154,8 @@ class ChatPage:
     async def _move(self, live: LiveConversation) -> None:
         """Show another conversation in this tab."""
         self.live.onlookers.discard(self._look_on)
-        self.live, self._was_new = live, live.talk.id is None
+        self.live = live
+        self._begun = live if live.talk.id is None else self._begun
         live.onlookers.add(self._look_on)
         self.tell("")
         # before the messages: once they are visible, the user writes to this conversation and sees its draft
@@ -188,11 +189,10 @@ class ChatPage:
 
     async def _written_in(self, place: str) -> LiveConversation:
         """The conversation that was shown when this was written: it may overtake the opening of another one."""
-        if place == self._key() or (place == NEW and self._was_new):
+        if place == self._key():
             return self.live
-        if place == NEW:
-            raise Invalid("not sent: another conversation was opened meanwhile; your text is kept as a draft")
-        return await self.all_live.open(place)
+        known = self._begun.talk.id if place == NEW else place
+        return await self.all_live.open(known) if known else self._begun
 
     async def do_stop(self) -> None:
         self.live.stop()
