@@ -1,4 +1,4 @@
-"""The pages besides the chat, in a real browser: statistics, graph, sources, memory, models, settings."""
+"""The pages besides the chat, in a real browser: statistics, graph, memory, settings."""
 
 from pathlib import Path
 from typing import Any
@@ -114,15 +114,6 @@ def test_a_click_on_a_note_in_the_graph_opens_it(served: Served, open_page: Open
     expect(page.locator(".beside")).to_contain_text("Of spruce")
 
 
-def test_how_a_source_comes_in_is_changed_and_one_is_added(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, path="/sources")
-    page.get_by_label("Include mode of rule:style").select_option("manual")
-    expect(page.get_by_text("rule:style comes in manual")).to_be_visible()
-    expect(page.get_by_label("Include mode of rule:style")).to_have_value("manual")
-    page.get_by_role("button", name="Add to this conversation").first.click()
-    expect(page.get_by_text("goes with every message")).to_be_visible()
-
-
 def test_facts_are_remembered_found_edited_and_forgotten(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, path="/memory")
     expect(page.get_by_text(HOSTILE)).to_be_visible()
@@ -139,11 +130,6 @@ def test_facts_are_remembered_found_edited_and_forgotten(served: Served, open_pa
     fact.get_by_text("Forget", exact=True).click()
     fact.get_by_role("button", name="Yes, forget it").click()
     expect(page.get_by_text("none of its words is kept")).to_be_visible()
-
-
-def test_models_tell_windows_and_prices(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, path="/models")
-    expect(page.get_by_role("rowheader", name="embedded:smollm2")).to_be_visible()
 
 
 def test_a_setting_is_checked_as_one_types_and_saved_where_one_says(

@@ -12,13 +12,13 @@ from nicegui import Client, ui
 from recto.api.talk import AsyncTalk
 from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, RectoError
+from recto.web.built_in_models import BuiltInModels, Change, download_html
 from recto.web.components import Act, Action, Composer, Fragment, find_handler
 from recto.web.documents import DocumentsView, NoteView
 from recto.web.first_start import FirstStart, SharedStart
 from recto.web.live import LiveConversation, LiveConversations, PageDesk, failure_of
 from recto.web.live_turn import TurnChange
 from recto.web.menu import COMMANDS, Completions, command_in, run_command
-from recto.web.models_page import BuiltInModels, Change, download_html
 from recto.web.page import BUILD_TIMEOUT_S, LISTED, FindDoor, PageDoor, page_frame, place
 from recto.web.panel import Meter, Panel, ReplyView
 from recto.web.templates import fill

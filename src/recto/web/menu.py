@@ -44,9 +44,7 @@ class MenuPage(Struct, frozen=True):
 PAGES = {
     "/stats": MenuPage("Statistics", in_shared=True),
     "/graph": MenuPage("Graph"),
-    "/sources": MenuPage("Sources"),
     "/memory": MenuPage("Memory"),
-    "/models": MenuPage("Models"),
     "/settings": MenuPage("Settings"),
     SIGN_OUT: MenuPage("Sign out", in_whole=False, in_shared=True),
 }

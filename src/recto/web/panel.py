@@ -14,9 +14,9 @@ from recto.api.talk import AsyncTalk
 from recto.base.text import counted
 from recto.errors import RectoError
 from recto.sources.source import SOURCE_KINDS
+from recto.web.built_in_models import missing
 from recto.web.components import Act, Fragment
 from recto.web.live import PageDesk
-from recto.web.models_page import missing
 from recto.web.templates import fill, pretty
 
 Json = Mapping[str, Any]

@@ -31,19 +31,18 @@ from recto.web.chat_page import add_chat_page
 from recto.web.files import ParkedFiles, picture, vault_picture
 from recto.web.graph_page import GraphView
 from recto.web.live import LiveConversations
+from recto.web.memory_page import MemoryView
 from recto.web.menu import SIGN_OUT, menu
-from recto.web.models_page import ModelsView
 from recto.web.page import FindDoor, PageDoor, add_view
 from recto.web.security import PRIVATE, Guard, PageAccess, PolicyHeaders, read_key, refusal
 from recto.web.settings_page import SettingsView
-from recto.web.sources_page import MemoryView, SourcesView
 from recto.web.stats_page import StatsView
 from recto.web.templates import fill
 
 if TYPE_CHECKING:
     from recto.store.clients import AccessKey
 
-VIEWS = (StatsView, GraphView, SourcesView, MemoryView, ModelsView, SettingsView)
+VIEWS = (StatsView, GraphView, MemoryView, SettingsView)
 ASSETS = Path(__file__).parent / "assets"
 # Longest that an open page may delay shutdown.
 GOODBYE_S = 1

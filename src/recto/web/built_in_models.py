@@ -1,30 +1,22 @@
-"""The models page: models that can be asked, with windows and prices; and the built-in ones, to choose or download.
+"""Built-in models on the page, to choose or download.
 
 A process downloads one model at a time, in a thread. The download continues when its page is closed; if the process
 ends, the next one resumes it.
 """
 
 import asyncio
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import Any, Literal
-
-from markupsafe import Markup
-from nicegui import ui
+from typing import Literal
 
 from recto.api.desk import AsyncDesk
 from recto.base.locations import folder_of
 from recto.errors import Invalid, RectoError
 from recto.providers.embedded import ENGINE
 from recto.providers.embedded import NAME as EMBEDDED
-from recto.providers.model import Model
-from recto.providers.registry import model_overview
 from recto.settings.settings import set_setting
-from recto.web.components import Fragment
 from recto.web.live import LiveConversations, failure_of
-from recto.web.page import FullView
 from recto.web.templates import fill
 from recto.weights import Weights, chat_models, pull
 
@@ -202,50 +194,3 @@ def _sized(size: str) -> Weights:
     if found is None:
         raise Invalid("choose one of the built-in models")
     return found
-
-
-class ModelsView(FullView):
-    address = "/models"
-    template = "models"
-
-    def build(self) -> None:
-        self._download = Fragment("", self.act)
-        super().build()
-
-        def hear(change: Change) -> None:
-            if change == "progress":
-                self._download.show(download_html())
-            else:
-                self.live.start(draw_again(change))
-
-        async def draw_again(change: Change) -> None:
-            self.said = f"{await self._current()} answers in new conversations." if change == "chosen" else ""
-            await self.draw()
-
-        built_in = BuiltInModels(self.desk, self.live, hear)
-        self.actors.append(built_in)
-        ui.context.client.on_delete(built_in.leave)
-
-    async def draw(self) -> None:
-        self._download.show(download_html())
-        await super().draw()
-
-    async def values(self) -> dict[str, Any]:
-        found = await model_overview(self.desk.home, self.desk.project, os.environ)
-        current = await self._current()
-        return {
-            "current": current,
-            "built_in": Markup(choices_html(current)),
-            "models": [(model, _price(model), missing(model.name) is not None) for model in found.usable],
-        }
-
-    async def _current(self) -> str:
-        return (await self.desk.conversation()).model
-
-
-def _price(model: Model) -> str:
-    """US dollars per million tokens, in and out."""
-    prices = model.prices
-    if prices is None or prices.input is None or prices.output is None:
-        return "unknown"
-    return f"${prices.input:g} in, ${prices.output:g} out"
