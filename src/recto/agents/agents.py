@@ -35,7 +35,7 @@ from recto.agents.agent_file import (
 )
 from recto.base import toml_file
 from recto.base.file_cache import FileCache, FileEntry, folder_files, stat_file
-from recto.base.home_files import TRUST_FILE, private_home
+from recto.base.home_files import private_home
 from recto.errors import Invalid, NotFound
 from recto.settings import settings as configuration
 from recto.settings.project_access import ProjectAccess, ProjectSetting
@@ -105,22 +105,6 @@ class AgentsFolder(Struct, frozen=True):
         return any(real.is_relative_to(os.path.realpath(base)) for base in (self.root, self.folder))
 
 
-class AgentFiles(Struct, frozen=True):
-    file: FileEntry | None
-    mcp_file: FileEntry | None
-    prompt: FileEntry | None
-    rules: tuple[FileEntry, ...]
-    references: tuple[FileEntry, ...]
-    notes: tuple[str, ...]
-    trust: FileEntry | None = None
-    """The user's file of trusted project settings."""
-
-    @property
-    def entries(self) -> tuple[FileEntry, ...]:
-        files = (self.file, self.mcp_file, self.prompt, self.trust)
-        return (*filter(None, files), *self.rules, *self.references)
-
-
 def agent_toml(name: str, model: str = "", description: str = "") -> str:
     import tomlkit  # only to write a file
 
@@ -160,7 +144,7 @@ class Agents:
         self.home, self.project = home, project
         self._settings = settings or Settings()
         self._file_cache = FileCache()
-        self._cached: dict[str, tuple[tuple[AgentFiles, ...] | None, Agent]] = {}
+        self._last: dict[str, tuple[list[AgentLayer], Agent]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -196,14 +180,10 @@ class Agents:
         """Read the agent. Raises NotFound or Invalid for its name only; problems in its files become notes."""
         self.check(name)
         with self._lock:
-            files = tuple(self._list_files(place, name) for place in self.folders)
-            cached_files, agent = self._cached.get(name, (None, Agent(name)))
-            if files != cached_files:
-                is_settled = all(entry.is_settled for each in files for entry in each.entries)
-                layers = [self._read_layer(place, each, name) for place, each in zip(self.folders, files, strict=True)]
-                agent = without_conflicts(self._settings, merge_layers(name, layers))
-                self._cached[name] = (files if is_settled else None, agent)
-            return agent
+            layers = [self._read_layer(place, name) for place in self.folders]
+            if self._last.get(name, (None, None))[0] != layers:
+                self._last[name] = layers, without_conflicts(self._settings, merge_layers(name, layers))
+            return self._last[name][1]
 
     def read_or_last(self, name: str) -> Agent:
         """Read the agent of an existing conversation. If it is gone, return it as last read, or bare."""
@@ -211,8 +191,8 @@ class Agents:
             return self.read(name)
         except (Invalid, NotFound) as why:
             problem = f"the agent {name} no longer exists" if isinstance(why, NotFound) else why.message
-        if cached := self._cached.get(name):
-            agent, told = cached[1], "the conversation continues with the agent as it was"
+        if last := self._last.get(name):
+            agent, told = last[1], "the conversation continues with the agent as it was"
         else:
             agent = Agent(name)
             told = "the conversation continues without its rules, references, tools and settings"
@@ -244,34 +224,39 @@ class Agents:
         is_inside = Path(path).is_relative_to(last.folder) or Path(path) == last.root / MCP_FILE
         return "project" if is_inside and not last.is_yours else "user"
 
-    def _list_files(self, place: AgentsFolder, name: str) -> AgentFiles:
-        folder, notes = place.agent_folder(name), list[str]()
-        file, mcp_file = stat_file(folder / AGENT_FILE), stat_file(place.root / MCP_FILE)
-        prompt = None
-        if file and (named := self._read_agent_file(place, file, name).values.get("system_prompt_file")):
-            path = folder / os.path.expanduser(named)
-            if (prompt := stat_file(path)) is None:
-                notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
-        rules, references = (place.markdown_files(folder / part, notes) for part in ("rules", "references"))
-        trust = None if place.is_yours else stat_file(self.home / TRUST_FILE)
-        return AgentFiles(file, mcp_file, prompt, rules, references, tuple(notes), trust)
-
-    def _read_layer(self, place: AgentsFolder, files: AgentFiles, name: str) -> AgentLayer:
-        read = self._file_cache.get
-        notes, prompt = files.notes, None
-        if files.prompt:
-            text, problem = read(files.prompt, "prompt", decoded)
-            prompt, notes = (text.strip(), notes) if not problem else (None, (*notes, problem))
-        parse_mcp_file = partial(read_mcp_file, is_yours=place.is_yours)
-        parse_rule, parse_reference = partial(read_source_file, Rule), partial(read_source_file, Reference)
-        return AgentLayer(
-            file=self._read_agent_file(place, files.file, name) if files.file else EMPTY_FILE,
-            mcp_file=read(files.mcp_file, MCP_FILE, parse_mcp_file) if files.mcp_file else EMPTY_FILE,
-            prompt=prompt,
-            rules=tuple(read(entry, Rule.kind, parse_rule) for entry in files.rules),
-            references=tuple(read(entry, Reference.kind, parse_reference) for entry in files.references),
-            notes=notes,
+    def _read_layer(self, place: AgentsFolder, name: str) -> AgentLayer:
+        folder, notes, read = place.agent_folder(name), list[str](), self._file_cache.get
+        entry, mcp_entry = stat_file(folder / AGENT_FILE), stat_file(place.root / MCP_FILE)
+        file = self._read_agent_file(place, entry, name) if entry else EMPTY_FILE
+        prompt = (
+            self._read_prompt(folder / os.path.expanduser(named), file, notes)
+            if (named := file.values.get("system_prompt_file"))
+            else None
         )
+        parse_mcp_file = partial(read_mcp_file, is_yours=place.is_yours)
+        rules, references = (
+            tuple(
+                read(each, kind.kind, partial(read_source_file, kind))
+                for each in place.markdown_files(folder / part, notes)
+            )
+            for part, kind in (("rules", Rule), ("references", Reference))
+        )
+        return AgentLayer(
+            file=file,
+            mcp_file=read(mcp_entry, MCP_FILE, parse_mcp_file) if mcp_entry else EMPTY_FILE,
+            prompt=prompt,
+            rules=rules,
+            references=references,
+            notes=tuple(notes),
+        )
+
+    def _read_prompt(self, path: Path, file: AgentFile, notes: list[str]) -> str | None:
+        if (entry := stat_file(path)) is None:
+            notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
+            return None
+        text, problem = self._file_cache.get(entry, "prompt", decoded)
+        notes += [problem] if problem else []
+        return None if problem else text.strip()
 
     def _read_agent_file(self, place: AgentsFolder, entry: FileEntry, name: str) -> AgentFile:
         """Read the file; keep only what a project may set if it is a project's."""
