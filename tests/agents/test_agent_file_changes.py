@@ -47,7 +47,7 @@ def test_a_source_that_the_agent_lacks_cannot_be_included(agents: Agents, yours:
         with pytest.raises(NotFound):
             agents.set_include("clerk", id, "always")
     with pytest.raises(Invalid):
-        agents.set_include("clerk", "rule:style", "often")  # type: ignore[arg-type]
+        agents.set_include("clerk", "rule:style", "often")
 
 
 def test_a_source_of_the_project_is_changed_in_the_project(

@@ -23,7 +23,7 @@ from tests.journeys.commands import in_a_process, in_this_process
 
 from recto.agents.agent_file import AGENT_SPECS, FRONT_MATTER_KEYS, TABLES, read_agent_file, read_source_file
 from recto.agents.agents import Agents
-from recto.agents.server_table import SERVER_KEYS, TOOL_KEYS
+from recto.agents.server_table import ServerEntry
 from recto.api.blocking import open_desk
 from recto.chat.blocks import Compaction, ToolResult
 from recto.cli.main import recto
@@ -118,7 +118,7 @@ def test_every_key_of_an_agent_is_explained() -> None:
     (agent, *_) = _blocks(SOURCES, "toml")
     for key in (*TABLES, *(spec.key.partition(".")[0] for spec in AGENT_SPECS)):
         assert re.search(rf"^(# |\[)?{key}\b", agent, re.MULTILINE), key
-    for key in (*SERVER_KEYS, *TOOL_KEYS):
+    for key in ServerEntry.__struct_fields__:
         assert re.search(rf"^\| .*`{key}`.*\|", SOURCES, re.MULTILINE), key
     for word in (*INCLUDES, *APPROVALS):
         assert f"`{word}`" in SOURCES, word

@@ -41,7 +41,7 @@ from recto.settings import settings as configuration
 from recto.settings.project_access import ProjectAccess, ProjectSetting
 from recto.settings.settings import Settings
 from recto.settings.spec import Spec
-from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
+from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Reference, Rule, SourceId
 from recto.vault.decoding import decoded
 
 # -- where agents are
@@ -297,11 +297,11 @@ class Agents:
 
     # -- writing
 
-    def set_include(self, name: str, id: SourceId | str, include: Include) -> Path:
+    def set_include(self, name: str, id: SourceId | str, mode: str) -> Path:
         """Write the include mode of a source (by id) or of a server (by name). Returns the file."""
         agent = self.read(name)
-        if include not in INCLUDES:
-            raise Invalid(f"{include!r} is not allowed; it takes {' or '.join(INCLUDES)}", include=include)
+        if (include := next((each for each in INCLUDES if each == mode), None)) is None:
+            raise Invalid(f"unknown mode {mode!r}: use {', '.join(INCLUDES[:-1])} or {INCLUDES[-1]}", mode=mode)
         servers = {BUILT_IN_SERVER, *(server.name for server in agent.servers)}
         id = SourceId("tool", "", id) if isinstance(id, str) and id in servers else id
         id = parse_include_key(id, servers) if isinstance(id, str) else id
