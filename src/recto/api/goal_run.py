@@ -90,20 +90,14 @@ def run_lock(engine: Engine, conversation: str, name: str) -> Iterator[None]:
             import fcntl  # not available on every system
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
         except ImportError:
-            is_ours = True
-        except OSError:
-            is_ours = False
-        if not is_ours:
-            raise going_on
-        try:
-            with engine.store.database.hold(f"run {conversation}") as is_free:
-                if not is_free:
-                    raise going_on
-                yield
-        finally:
-            path.unlink(missing_ok=True)
+            pass
+        except OSError as why:
+            raise going_on from why
+        with engine.store.database.hold(f"run {conversation}") as is_free:
+            if not is_free:
+                raise going_on
+            yield
 
 
 class GoalRun:

@@ -335,13 +335,12 @@ def full_id(store: Store, kind: IdKind, named: str, home: str | None = None) -> 
 
 
 def _titled(store: Store, title: str, *, deleted: bool) -> Conversation:
-    """Looks for the exact title, then for one that differs only in case, has this prefix, or contains it."""
+    """Looks for the exact title, then for one that differs only in case, then for one that contains it."""
     known, wanted = store.tree.conversations(limit=None), " ".join(title.split())
     part = wanted.casefold()
     fits: list[Callable[[str], bool]] = [
         lambda title: title == wanted,
         lambda title: title.casefold() == part,
-        lambda title: title.casefold().startswith(part),
         lambda title: part in title.casefold(),
     ]
     named = [each for each in known if part and (deleted or not each.deleted)]

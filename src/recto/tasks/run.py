@@ -6,9 +6,9 @@ run at worst.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -179,13 +179,9 @@ class StoredRun(Struct, frozen=True):
     messages: tuple[Message, ...]
 
 
-class ReadPage(Protocol):
-    def __call__(self, head: str, /, *, most: int) -> Sequence[Message]:
-        """At most this many messages up to a head, newest first."""
-
-
-def read_run(read: ReadPage, head: str | None) -> StoredRun | None:
-    """The last run on the path to `head`; other messages may follow it."""
+def read_run(read: Callable[..., Sequence[Message]], head: str | None) -> StoredRun | None:
+    """The last run on the path to `head`; other messages may follow it. `read(head, most=…)` gives messages up to a
+    head, newest first."""
     found: list[Message] = []
     run, at = None, head
     while at:

@@ -66,7 +66,7 @@ class ChatPage:
         """The conversation whose model is being loaded."""
 
     async def build(self) -> None:
-        self._completions = Completions(self.door.whole, self._talk)
+        self._completions = Completions(self._talk)
         with page_frame():
             with place("list", "nav", "Conversations"):
                 self.list = ConversationList(self.desk, self.all_live, self.act)

@@ -30,8 +30,6 @@ class SettingRow(Struct):
     """Unsaved input."""
     wrong: str = ""
     is_right: bool = False
-    here: str = ""
-    """The value at the start of this process, if it differs."""
 
     @property
     def shown(self) -> str:
@@ -99,12 +97,7 @@ class SettingsView(FullView):
             specs = [spec for spec in specs if spec.key.startswith("context.") or spec.key == "spend.conversation"]
             return [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
         loaded = await asyncio.to_thread(configuration.load, self.desk.home, self.desk.project)
-        rows = [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
-        for row in rows:
-            started = self.desk.settings.get(row.spec.key)
-            if started != row.value:
-                row.here = f"{_shown(started)}, from {self.desk.settings.origin(row.spec.key)}"
-        return rows
+        return [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
 
     def _row(self, spec: Spec, value: Any, origin: str) -> SettingRow:
         row = SettingRow(spec, value, origin)

@@ -7,7 +7,7 @@ const MOST_BYTES = 32 << 20;
 const DRAFT = "recto-draft:";
 // What was sent and is not known to have arrived: a lost connection must not lose it.
 const SENT = "recto-sent:";
-const TOKEN = /(?:^|[\s(])(\[\[[^\]\n]*|@[^\s]*|^\/[^\s]*)$/;
+const TOKEN = /(?:^|[\s(])(\[\[[^\]\n]*|^\/[^\s]*)$/;
 
 export default {
   template: `<div class="composer" ref="root">
