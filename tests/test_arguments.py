@@ -168,17 +168,6 @@ def test_a_desk_is_opened_or_refused(tmp_path: Path, argument: str) -> None:
             open_desk(**given).close()
 
 
-@pytest.mark.parametrize("method", ["fork", "pin", "unpin", "message", "tool_result", "request"])
-def test_an_id_of_nothing_changes_nothing(at: Desk, method: str) -> None:
-    talk = at.conversation(1)
-    before = talk.head
-    for id in ("", " ", "\ud800", "a\0b", "nowhere", "#9", 0, -3, 10**12):
-        with pytest.raises((Invalid, NotFound)):
-            getattr(talk, method)(id)
-    assert talk.head == before
-    assert talk.ask("are you still there?").text == "Yes."
-
-
 @pytest.mark.parametrize("keyword", ["limt", "Since", "from_", "a\x1b]0;x\x07b"])
 @pytest.mark.parametrize("method", ["messages", "transcript", "window", "ask"])
 def test_a_keyword_that_there_is_not_is_told(desk: Open, script: Script, method: str, keyword: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk
-from recto.errors import Invalid, RectoError
-from recto.events import ApprovalAsked, Branched, PlanChanged, RunEnded, Sent
+from recto.errors import Invalid
+from recto.events import PlanChanged, RunEnded, Sent
 
 
 def call(name: str, until: str = "", **arguments: Any) -> dict[str, Any]:
@@ -74,17 +74,6 @@ def test_an_empty_goal_is_refused_and_nothing_is_stored(desk: Open, script: Scri
     with pytest.raises(Invalid, match="the goal is empty"):
         talk.run_goal("  \n")
     assert talk.id is None
-
-
-def test_a_repeated_call_is_told_to_the_model_and_then_stops_the_run(desk: Open, script: Script, notes: Path) -> None:
-    model = script(plan(("read it", "active")), call("read_document", path="Nowhere.md"))  # the last step repeats
-    talk = desk(model, notes).conversation()
-    report = talk.run_goal("Read the note")
-    assert report.outcome == "stopped"
-    assert "read_document was called with the same arguments again and again" in report.because
-    results = [result.text for message in talk.messages() for result in message.results][1:]
-    assert len(results) == 3
-    assert ["you made this very call before" in text for text in results] == [False, True, True]
 
 
 def test_a_run_is_out_of_steps_and_the_model_has_the_last_word(desk: Open, script: Script, notes: Path) -> None:
@@ -153,18 +142,6 @@ def test_what_nobody_allows_does_not_run_and_the_report_says_so(desk: Open, scri
     assert (report.outcome, report.refused) == ("done", ("read_document",))
 
 
-def test_a_refusal_of_the_provider_can_be_gone_on_from(desk: Open, script: Script) -> None:
-    model = script(plan(("one", "active")), {"error": "unreachable"}, plan(("one", "done")), {"text": "ok"})
-    talk = desk(model, reply__tries=1).conversation()
-    with pytest.raises(RectoError, match="breaks off"):
-        talk.run_goal("Do one thing")
-    run = talk.last_run()
-    assert run is not None
-    assert (run.status, run.steps) == ("stopped", 1)
-    report = talk.run_goal()
-    assert (report.outcome, report.steps) == ("done", 2)
-
-
 def test_a_run_that_is_going_on_elsewhere_is_not_continued(desk: Open, script: Script) -> None:
     # the next word does not come: the run is still going on when it is left
     model = script(plan(("one", "active")), {"text": "still at it", "delay_s": 600})
@@ -195,25 +172,6 @@ def test_a_run_is_stopped_by_its_user_after_the_round(desk: Open, script: Script
     assert (ended.report.outcome, ended.report.because, ended.report.steps) == ("stopped", "you stopped it", 1)
 
 
-def test_a_chat_that_goes_on_beside_a_run_is_told_of_the_branch(desk: Open, script: Script, notes: Path) -> None:
-    model = script(call("read_document", path="Boat.md"), plan(("one", "done")), {"text": "ok"})
-    opened = desk(model, vault=notes)
-    ask_before_reading(opened)
-    first = opened.conversation()
-    events = first.stream_goal("Do one thing")
-    asked = next(event for event in events if isinstance(event, ApprovalAsked))  # the run waits for the answer
-    assert first.id is not None
-    reply = desk(script({"text": "hello"})).conversation(first.id).ask("hello from elsewhere")
-    asked.allow()
-    rest = list(events)
-    assert reply.branched or any(isinstance(event, Branched) for event in rest)
-    assert isinstance(rest[-1], RunEnded)
-    assert rest[-1].report.outcome == "done"
-    run = first.last_run()
-    assert run is not None
-    assert (run.status, run.steps) == ("done", 2)
-
-
 def test_what_is_said_while_a_run_works_is_read_with_the_next_results(
     desk: Open, script: Script, tmp_path: Path
 ) -> None:
@@ -230,13 +188,6 @@ def test_what_is_said_while_a_run_works_is_read_with_the_next_results(
     run = talk.last_run()
     assert run is not None
     assert (run.status, len(run.messages)) == ("done", 2)
-
-
-@pytest.mark.parametrize(("name", "value"), [("max_steps", 0), ("max_steps", True), ("max_cost", 0), ("max_cost", "1")])
-def test_limits_that_cannot_be_are_refused(desk: Open, script: Script, name: str, value: Any) -> None:
-    limits: dict[str, Any] = {name: value}
-    with pytest.raises(Invalid, match=f"{name} must be"):
-        desk(script({"text": "?"})).conversation().run_goal("Do one thing", **limits)
 
 
 def test_money_that_a_run_has_spent_counts_when_it_goes_on(desk: Open, script: Script) -> None:

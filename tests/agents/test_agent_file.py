@@ -131,22 +131,6 @@ def test_the_system_prompt_file_is_read_at_every_turn_or_noted(agents: Agents, y
         assert "cannot read" in only_note(agents.read("clerk"))
 
 
-def test_invalid_characters_are_replaced(agents: Agents, home: Path, yours: Write) -> None:
-    yours("agent.toml", 'system_prompt = "a\\u0000b"\ndescription = "c\\u0000"\n')
-    (home / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x\\ud800", "env": {"\\ud800": "\\u0000"}}}}')
-    agent = agents.read("clerk")
-    assert (agent.system_prompt, agent.description) == ("a\ufffdb", "c\ufffd")
-    assert (agent.servers[0].command, agent.servers[0].env) == ("x\ufffd", {"\ufffd": "\ufffd"})
-
-
-def test_a_note_stays_short_whatever_the_value_is(agents: Agents, yours: Write) -> None:
-    wrong = '[context]\nstrategy = "discard"\nthreshold = 9\nlow_water = 0.4\n'
-    yours("agent.toml", f"model = [{'7, ' * 5000}]\n{wrong}")
-    agent = agents.read("clerk")
-    assert [len(note) < 1000 for note in agent.notes] == [True] * 2
-    assert agent.context == {"context.strategy": "discard", "context.low_water": 0.4}, "the other values are in force"
-
-
 def test_the_include_table_overrides_front_matter_and_servers(agents: Agents, yours: Write) -> None:
     yours("rules/Style.md", "---\ninclude: manual\n---\ntext")
     yours("references/api.md", "text")

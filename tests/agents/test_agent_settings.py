@@ -44,16 +44,6 @@ def test_a_conflicting_setting_is_ignored_with_a_note(
     assert apply_agent(settings.Settings(), agent).context.strategy == "hybrid"
 
 
-def test_a_setting_that_conflicts_with_a_default_only_is_kept_when_the_user_changed_that_default(
-    home: Path, yours: Write
-) -> None:
-    yours("agent.toml", "[context]\nlow_water = 0.9\n")
-    below = settings.load(home, None, {}, {"context.threshold": 0.95})
-    agent = Agents(home, None, below).read("clerk")
-    assert (agent.context, agent.notes) == ({"context.low_water": 0.9}, ())
-    assert apply_agent(below, agent).context.low_water == 0.9
-
-
 def test_the_users_settings_win_over_a_conflicting_agent(home: Path, yours: Write) -> None:
     home.mkdir()
     (home / "config.toml").write_text("[context]\nmin_score = 0.6\n")
@@ -67,38 +57,11 @@ def test_the_users_settings_win_over_a_conflicting_agent(home: Path, yours: Writ
     assert (own.include_score, own.min_score, own.top_n) == (0.7, 0.6, 3)
 
 
-def test_of_several_settings_only_the_conflicting_ones_are_ignored() -> None:
-    shares = {"context.budgets.messages": 0.6, "context.budgets.tools": 0.9, "context.threshold": 0.8}
-    agent = without_conflicts(settings.Settings(), Agent("bare", context=shares))
-    assert agent.context == {"context.threshold": 0.8}
-    assert all("; the agent's context.budgets." in note for note in agent.notes)
-    alone = without_conflicts(settings.Settings(), Agent("bare", context={"context.budgets.tools": 0.9}))
-    assert "context.budgets.tools = 0.9 is not allowed; it takes a number from 0 to 0.3" in only_note(alone)
-
-
 def test_an_option_never_counts_as_a_conflict_of_the_agent() -> None:
     below = settings.changed(settings.Settings(), {"context.low_water": 0.3}, "option")
     agent = Agent("bare", context={"context.low_water": 0.9})
     assert without_conflicts(below, agent) == agent
     assert apply_agent(below, agent).context.low_water == 0.3
-
-
-@pytest.mark.parametrize(
-    ("text", "key", "value"),
-    [
-        (SCORES, "context.min_score", "0.3"),
-        (SCORES, "context.include_score", "0.9"),
-        (WATER, "context.threshold", "0.95"),
-        (WATER, "context.low_water", "0.2"),
-    ],
-)
-def test_changing_either_setting_resolves_the_conflict(
-    agents: Agents, yours: Write, text: str, key: str, value: str
-) -> None:
-    yours("agent.toml", text)
-    agents.set_value("clerk", key, value)
-    agent = agents.read("clerk")
-    assert (len(agent.context), agent.notes) == (2, ())
 
 
 def test_setting_a_conflicting_value_is_refused(agents: Agents, yours: Write) -> None:

@@ -133,12 +133,6 @@ def test_a_table_without_a_target_overrides_a_server_key_by_key(places: tuple[Pa
     assert (found.is_yours, found.origin) == (True, str(places[0] / ".mcp.json"))
 
 
-def test_a_table_with_a_target_replaces_the_server(places: tuple[Path, Path]) -> None:
-    shared = {"git": {"command": "git-server", "env": {"TOKEN": "secret"}, "approval": "allow"}}
-    found = server(read(places, shared=shared, theirs='[mcpServers.git]\ncommand = "other"\n'), "git")
-    assert (found.command, found.env, found.approval) == ("other", {}, None)
-
-
 def test_a_project_may_tighten_your_servers(places: tuple[Path, Path]) -> None:
     shared = {"git": {"command": "git-server", "approval": "allow"}}
     stricter = '[mcpServers.git]\napproval = "ask"\ninclude = "agent"\n[mcpServers.git.tools.push]\nenabled = false\n'
@@ -233,19 +227,6 @@ def test_a_bad_server_name_says_what_is_allowed(places: tuple[Path, Path], name:
     agent = read(places, shared={name: {"command": "x"}})
     assert not agent.servers
     assert "use letters, digits, spaces, _, . and - in its name" in agent.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("aproval = 1", "unknown key aproval; did you mean approval?"),
-        ("tools.push.inclde = 1", "tools.push: unknown key inclde; did you mean include?"),
-    ],
-)
-def test_an_unknown_key_is_noted_and_the_server_stays(places: tuple[Path, Path], line: str, said: str) -> None:
-    agent = read(places, yours=f'[mcpServers.git]\ncommand = "git-server"\n{line}\n')
-    assert said in agent.notes[0]
-    assert server(agent, "git").enabled
 
 
 @pytest.mark.parametrize(

@@ -42,26 +42,6 @@ def test_two_calls_that_take_turns_are_a_loop() -> None:
     assert "one was called with the same arguments" in run.stops
 
 
-def test_another_result_is_no_repetition() -> None:
-    run = TaskRun("r", "goal")
-    take(run, *[called("status", text=f"{n} left") for n in range(9, 0, -1)])
-    assert not run.stops
-
-
-def test_the_same_plan_again_and_again_is_a_repetition() -> None:
-    run = TaskRun("r", "goal")
-    step = [{"text": "think", "status": "active"}]
-    take(run, *[called("update_plan", text=f"kept, {n} left", steps=step) for n in range(3)])
-    assert run.stops
-
-
-def test_a_denied_call_that_is_made_again_and_again_stops_the_run() -> None:
-    run = TaskRun("r", "goal")
-    take(run, *[called("book", text="denied", is_error=True, approval="denied")] * 3)
-    assert run.refused == ["book"]
-    assert run.stops
-
-
 def test_a_round_that_was_stopped_is_no_step() -> None:
     run = TaskRun("r", "goal")
     take(run, called("read", text=CANCELLED, is_error=True))

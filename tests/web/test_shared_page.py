@@ -215,15 +215,6 @@ def test_a_key_that_is_removed_opens_nothing_more(browser: Browser, server: Shar
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
 
 
-def test_limits_of_a_key_hold_on_the_page(browser: Browser, server: SharedServer) -> None:
-    server.keys["anna"] = server.run("serve", "keys", "add", "hasty", "--requests-per-minute", "1").split()[0]
-    page = sign_in(browser, server, "anna")
-    say(page, "One")
-    expect(page.locator("article.assistant")).to_have_count(1)
-    say(page, "Two")
-    expect(page.locator(".place.chat").get_by_role("alert").first).to_contain_text("1 requests a minute")
-
-
 def test_signing_out_forgets_the_key(browser: Browser, server: SharedServer) -> None:
     page = sign_in(browser, server, "anna")
     page.get_by_text("More").click()

@@ -153,11 +153,3 @@ def test_a_setting_is_checked_as_one_types_and_saved_where_one_says(
     expect(page.get_by_text("from conversation #1", exact=True)).to_be_visible()
     page.get_by_role("button", name="Take it back").click()
     expect(page.get_by_text("context.threshold is no longer set for a conversation")).to_be_visible()
-
-
-def test_a_store_without_conversations_says_what_to_do(serve: Serve, open_page: OpenPage) -> None:
-    served = serve(REPLY, vault=None)
-    page = open_page(served, path="/stats")
-    expect(page.get_by_text("There is no conversation yet")).to_be_visible()
-    page = open_page(served, path="/graph")
-    expect(page.get_by_text("no vault is named").first).to_be_visible()
