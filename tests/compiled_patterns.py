@@ -63,10 +63,6 @@ def _ignore_patterns() -> list[AnyPattern]:
 
 
 MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
-    "recto.agents.agent_file._insert_in_place": (
-        "search",
-        lambda: [re.compile(r"^#[ \t]*model[ \t]*=.*$", re.MULTILINE)],
-    ),
     "recto.sentences.words.__init__": ("search", lambda: [word_class(name)._inside for name in tables()]),
     "recto.sentences.words.phrases": (
         "search",
