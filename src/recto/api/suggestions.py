@@ -32,7 +32,7 @@ GENERATED_MARKS = {"pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"}
 NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
 UNTYPED_SOURCE = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"]')
 # Characters that end or divide a link. Names with them are not offered, and headings are found without them.
-_DIVIDERS = "[]#^|`<\\%"
+_DIVIDERS = "[]#^|`\\%"
 _WITHOUT_DIVIDERS = str.maketrans(_DIVIDERS, " " * len(_DIVIDERS))
 
 log = logging.getLogger(__name__)
