@@ -177,7 +177,7 @@ def orphans(messages: Sequence[Wire]) -> int:
 
 def _told(calls: Sequence[Wire]) -> TaskPlan | None:
     made = [call["function"] for call in calls if call["function"]["name"] == UPDATE_PLAN]
-    return plan_from(json.loads(made[-1]["arguments"]))[0] if made else None
+    return plan_from(json.loads(made[-1]["arguments"])) if made else None
 
 
 def _text(message: Wire) -> str:

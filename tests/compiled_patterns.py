@@ -17,7 +17,6 @@ from typing import Any
 from msgspec import Struct
 
 import recto
-from recto.api.suggestions import letters_in_order
 from recto.base.text import LazyPattern
 from recto.memory.statements import _requests
 from recto.sentences.words import phrases, tables, word_class
@@ -64,10 +63,6 @@ def _ignore_patterns() -> list[AnyPattern]:
 
 
 MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
-    "recto.agents.agent_file._insert_in_place": (
-        "search",
-        lambda: [re.compile(r"^#[ \t]*model[ \t]*=.*$", re.MULTILINE)],
-    ),
     "recto.sentences.words.__init__": ("search", lambda: [word_class(name)._inside for name in tables()]),
     "recto.sentences.words.phrases": (
         "search",
@@ -77,8 +72,6 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
     "recto.vault.question._unspaced_asking": ("finditer", lambda: [_unspaced_asking()]),
     "recto.sources.use_detection._as_written": ("search", lambda: [re.compile(r"a[\W_]+a[\W_]+b", re.IGNORECASE)]),
     "recto.store.backup._named": ("fullmatch", lambda: [re.compile(r"recto-\d{8}T\d{6}(?:-\d+)?\.db")]),
-    "recto.api.suggestions._ways": ("search", lambda: [re.compile(r"[ /]a a")]),
-    "recto.api.suggestions.letters_in_order": ("finditer", lambda: [letters_in_order("aab")]),
     "recto.summary.evidence.states": ("search", lambda: [re.compile(r"(?<!\w)a(?!\w)")]),
     "recto.vault.gitignore._parse_pattern": ("fullmatch", _ignore_patterns),
     "recto.window.request._openings": ("finditer", lambda: [each for each in [_openings(_CONTROL)] if each]),

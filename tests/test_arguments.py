@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.conftest import Open, Script, mostly_slow
 
-from recto.api.arguments import CHECKED_ELSEWHERE, RULES
+from recto.api.arguments import CHECKED_ELSEWHERE, rule_of
 from recto.api.ask_options import AskOptions
 from recto.api.blocking import Desk, open_desk
 from recto.api.desk import AsyncDesk, new_desk
@@ -118,11 +118,11 @@ async def outcome(function: Callable[..., Any], **given: Any) -> RectoError | No
 
 def test_every_argument_of_the_door_has_a_rule() -> None:
     functions = [function for door in (AsyncTalk, AsyncDesk) for _, function in methods(door)]
-    named = [(function.__name__, each.name) for function in (*functions, new_desk) for each in arguments(function)]
+    named = [(function.__name__, each) for function in (*functions, new_desk) for each in arguments(function)]
     assert [
-        f"{function}.{argument}"
-        for function, argument in named
-        if argument not in CHECKED_ELSEWHERE and not {argument, f"{function}.{argument}"} & RULES.keys()
+        f"{function}.{each.name}"
+        for function, each in named
+        if each.name not in CHECKED_ELSEWHERE and not rule_of(function, each.name, each.annotation)
     ] == []
 
 
@@ -136,7 +136,7 @@ def test_whatever_is_passed_is_taken_or_refused_in_one_sentence(at: Desk, call: 
         for each in arguments(function)
         if each.default is each.empty and each.kind is not each.VAR_KEYWORD
     }
-    rule = RULES.get(f"{method}.{argument}") or RULES.get(argument)
+    rule = rule_of(method, argument, inspect.signature(function).parameters[argument].annotation)
     for what, value in HOSTILE.items():
         error = at.run(outcome(function, **needed | {argument: value}))
         if rule and value is not None and not rule.accepts(value):
@@ -166,17 +166,6 @@ def test_a_desk_is_opened_or_refused(tmp_path: Path, argument: str) -> None:
         given = {"home": tmp_path / "home", argument: value}
         with suppress(Invalid, NotFound, StoreError):
             open_desk(**given).close()
-
-
-@pytest.mark.parametrize("method", ["fork", "pin", "unpin", "message", "tool_result", "request"])
-def test_an_id_of_nothing_changes_nothing(at: Desk, method: str) -> None:
-    talk = at.conversation(1)
-    before = talk.head
-    for id in ("", " ", "\ud800", "a\0b", "nowhere", "#9", 0, -3, 10**12):
-        with pytest.raises((Invalid, NotFound)):
-            getattr(talk, method)(id)
-    assert talk.head == before
-    assert talk.ask("are you still there?").text == "Yes."
 
 
 @pytest.mark.parametrize("keyword", ["limt", "Since", "from_", "a\x1b]0;x\x07b"])

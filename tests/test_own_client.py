@@ -133,17 +133,3 @@ def test_a_function_of_the_caller_writes_the_summary(talk: Talk) -> None:
         prepared = talk.prepare(f"Plank {number} of the hull: we decided. " * 8, summarizer=summarize)
     assert asked
     assert "They talked about planks" in prepared.messages[1]["content"]
-
-
-def test_a_summarizer_that_fails_is_noted_and_sentences_are_chosen(talk: Talk) -> None:
-    async def summarize(messages: list[Json]) -> str:
-        raise OSError("no network")
-
-    prepared = talk.prepare("The first plank costs 20 euros.", summarizer=summarize)
-    for number in range(20):
-        talk.record(prepared, f"Plank {number} is noted. " * 8)
-        prepared = talk.prepare(f"Plank {number} of the hull: we decided. " * 8, summarizer=summarize)
-    block = talk.compaction()
-    assert block is not None
-    assert block.made_by == "extractive"
-    assert any("the summarizer failed: OSError: no network" in note for note in block.notes)

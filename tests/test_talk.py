@@ -48,15 +48,6 @@ def test_sources_are_removed_all_or_none(talk: Talk, home: Path) -> None:
     assert not talk.overrides().added, "also one whose file is gone"
 
 
-def test_an_include_mode_is_written_into_the_agents_file(talk: Talk, home: Path) -> None:
-    change = talk.set_include("rule:style", "always")
-    assert (change.name, change.include, change.agent) == ("rule:style", "always", "default")
-    assert change.file == home / "agents" / "default" / "agent.toml"
-    assert '"rule:style" = "always"' in change.file.read_text()
-    with pytest.raises(Invalid, match="unknown mode"):
-        talk.set_include("rule:style", "sometimes")
-
-
 def test_a_transcript_tells_what_is_still_sent(talk: Talk) -> None:
     for text in ("first", "second"):
         talk.ask(text)
@@ -86,19 +77,6 @@ def test_stopping_while_a_question_waits_stays_a_stop() -> None:
 
     asyncio.run(stopped())
     asyncio.run(closed())
-
-
-def test_alternatives_are_what_stands_in_a_messages_place_on_other_branches(desk: Open, script: Script) -> None:
-    talk = desk(script({"text": "one"}, {"text": "two"}, {"text": "three"})).conversation()
-    asked, first = talk.ask("hello").asked, talk.messages()[-1]
-    second = talk.regenerate().message
-    found = talk.alternatives([message.id for message in talk.messages()])
-    assert asked is None or found[asked.id] == (asked.id,)
-    assert found[second.id] == (first.id, second.id)
-    edited = talk.edit("#1", "good day").message
-    first_words = talk.messages()[0]
-    assert len(talk.alternatives([first_words.id])[first_words.id]) == 2
-    assert talk.alternatives([edited.id])[edited.id] == (edited.id,)
 
 
 def test_an_attachment_is_read_back(desk: Open, script: Script, tmp_path: Path) -> None:

@@ -133,12 +133,6 @@ def test_a_table_without_a_target_overrides_a_server_key_by_key(places: tuple[Pa
     assert (found.is_yours, found.origin) == (True, str(places[0] / ".mcp.json"))
 
 
-def test_a_table_with_a_target_replaces_the_server(places: tuple[Path, Path]) -> None:
-    shared = {"git": {"command": "git-server", "env": {"TOKEN": "secret"}, "approval": "allow"}}
-    found = server(read(places, shared=shared, theirs='[mcpServers.git]\ncommand = "other"\n'), "git")
-    assert (found.command, found.env, found.approval) == ("other", {}, None)
-
-
 def test_a_project_may_tighten_your_servers(places: tuple[Path, Path]) -> None:
     shared = {"git": {"command": "git-server", "approval": "allow"}}
     stricter = '[mcpServers.git]\napproval = "ask"\ninclude = "agent"\n[mcpServers.git.tools.push]\nenabled = false\n'
@@ -184,7 +178,6 @@ def test_the_built_in_tools_have_a_server_of_their_own(places: tuple[Path, Path]
     assert not agent.notes
     for line in ('command = "x"', 'env = { A = "b" }'):
         agent = read(places, yours=f"[mcpServers.recto]\n{line}\n")
-        assert agent.server("recto") is None
         assert "recto is the name of the built-in tools" in agent.notes[0]
 
 
@@ -200,25 +193,33 @@ def test_a_project_cannot_allow_built_in_tools(places: tuple[Path, Path]) -> Non
         ({}, "it has neither a command nor a url"),
         ({"args": ["x"]}, "it has neither a command nor a url"),
         ({"command": "x", "url": "y"}, "it has both a command and a url"),
-        ({"command": ["npx", "x"]}, "its command must be a string"),
-        ({"command": "x", "args": "y"}, "its args must be a list of strings"),
-        ({"command": "x", "args": ["hush", 7]}, "must be a list of strings"),
-        ({"command": "x", "env": {"TOKEN": ["hush"]}}, "env.TOKEN must be a string"),
-        ({"command": "x", "env": "hush"}, "env must be a table of strings by name"),
-        ({"url": "x", "headers": {"A": None}}, "headers.A must be a string"),
-        ({"url": "x", "type": "sse"}, "type = 'sse' is not allowed; it takes stdio or http"),
-        ({"url": "x", "type": "stdio"}, "type = 'stdio' needs a command"),
-        ({"command": "x", "type": "http"}, "type = 'http' needs a url"),
-        (7, "it must be a table with a command or a url"),
+        ({"command": ["npx", "x"]}, "Expected `str`, got `array` - at `$.command`"),
+        ({"command": "x", "args": ["hush", 7]}, "Expected `str`, got `int` - at `$.args[1]`"),
+        ({"command": "x", "env": {"TOKEN": ["hush"]}}, "at `$.env[...]`"),
+        ({"command": "x", "env": "hush"}, "at `$.env`"),
+        ({"url": "x", "type": "sse"}, "its type does not fit: stdio needs a command"),
+        ({"url": "x", "type": "stdio"}, "its type does not fit"),
+        (7, "Expected `object`, got `int`"),
+        ({"command": "x", "include": "often"}, "at `$.include`"),
+        ({"command": "x", "timeout_s": 0}, "Expected `float` >= 1.0 - at `$.timeout_s`"),
+        ({"command": "x", "enabled": "no"}, "Expected `bool`, got `str` - at `$.enabled`"),
+        ({"command": "x", "tools": {"push": {"approval": "yes"}}}, "at `$.tools[...].approval`"),
     ],
 )
-def test_an_invalid_server_is_noted_and_ignored(places: tuple[Path, Path], entry: Any, said: str) -> None:
+def test_an_invalid_server_is_noted_and_does_not_run(places: tuple[Path, Path], entry: Any, said: str) -> None:
     agent = read(places, shared={"odd": entry, "git": {"command": "git-server"}})
     (note,) = agent.notes
     assert said in note
-    assert note.startswith(f"{places[0] / '.mcp.json'}: the server odd is ignored")
+    assert note.startswith(str(places[0] / ".mcp.json"))
     assert "hush" not in note
-    assert [each.name for each in agent.servers] == ["git"]
+    assert [each.name for each in agent.servers if each.enabled] == ["git"]
+
+
+def test_a_table_with_a_mistake_disables_the_server_it_was_to_limit(places: tuple[Path, Path]) -> None:
+    shared = {"git": {"command": "git-server", "approval": "allow"}}
+    agent = read(places, shared=shared, yours='[mcpServers.git]\napproval = "denny"\n')
+    assert not server(agent, "git").enabled
+    assert "it is disabled" in agent.notes[0]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", " a", "-", "a" * 65, "a\nb", ".."])
@@ -226,38 +227,6 @@ def test_a_bad_server_name_says_what_is_allowed(places: tuple[Path, Path], name:
     agent = read(places, shared={name: {"command": "x"}})
     assert not agent.servers
     assert "use letters, digits, spaces, _, . and - in its name" in agent.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("line", "said", "what"),
-    [
-        ('include = "often"', "include = 'often' is not allowed; it takes always or manual or agent", {}),
-        ("timeout_s = 0", "timeout_s = 0 is not allowed; it takes a number from 1 to 3,600", {}),
-        ("timeout_s = true", "it takes a number from 1 to 3,600", {}),
-        ('enabled = "no"', "enabled = 'no' is not allowed; it takes true or false", {}),
-        ("disabled = 1", "disabled = 1 is not allowed", {}),
-        ("enabled = true\ndisabled = true", "it is both enabled and disabled; it stays disabled", {"enabled": False}),
-        ("aproval = 1", "unknown key aproval; did you mean approval?", {}),
-        ("tools = []", "tools must be a table of tools by name", {}),
-        ("tools.push = 1", "mcpServers.git.tools.push must be a table", {}),
-        ("tools.push.inclde = 1", "mcpServers.git.tools.push: unknown key inclde; did you mean include?", {}),
-        ('approval = "yes"', "approval = 'yes' is not allowed; it takes ask or allow or deny", {"approval": "ask"}),
-    ],
-)
-def test_a_wrong_permission_is_noted_and_the_server_stays(
-    places: tuple[Path, Path], line: str, said: str, what: dict[str, Any]
-) -> None:
-    agent = read(places, yours=f'[mcpServers.git]\ncommand = "git-server"\n{line}\n')
-    (note,) = agent.notes
-    assert said in note
-    found = server(agent, "git")
-    expected = {"include": None, "approval": None, "enabled": True, "timeout_s": None} | what
-    assert {key: getattr(found, key) for key in expected} == expected
-
-
-def test_a_wrong_approval_of_a_tool_does_not_fall_back_to_allow(places: tuple[Path, Path]) -> None:
-    text = '[mcpServers.git]\ncommand = "x"\napproval = "allow"\ntools.push.approval = "denny"\n'
-    assert server(read(places, yours=text), "git").approval_of("push") == "ask"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,7 @@
-import json
-import os
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.agents.conftest import Write, only_note, refusing, settle
+from tests.agents.conftest import Write, only_note
 
 from recto.agents import agent_file
 from recto.agents.agents import Agents
@@ -26,13 +22,6 @@ def test_rules_and_references_are_read_with_their_front_matter(agents: Agents, y
     assert agent.references == (Reference("api", "GET /things", "", "manual", 500, False, str(other)),)
     assert list(agent.enabled_texts) == [agent.rules[0]]
     assert not agent.notes
-
-
-def test_hidden_files_other_suffixes_and_subfolders_are_ignored(agents: Agents, yours: Write) -> None:
-    for path in ("rules/.hidden.md", "rules/notes.txt", "rules/sub/inner.md", "rules/folder.md/x", "rules/REAL.MD"):
-        yours(path, "text")
-    agent = agents.read("clerk")
-    assert ([rule.name for rule in agent.rules], agent.notes) == (["REAL"], ())
 
 
 def test_of_two_rules_with_one_name_the_first_is_used_and_the_other_noted(agents: Agents, yours: Write) -> None:
@@ -106,29 +95,6 @@ def test_other_encodings_and_invalid_characters_are_read(agents: Agents, yours: 
     first, second = agents.read("clerk").rules
     assert (first.text, first.include) == ("Grüße", "always")
     assert second.text == "one � two"
-
-
-def test_a_name_that_cannot_be_printed_is_noted(agents: Agents, yours: Write) -> None:
-    yours("rules/a\nb.md", "text")
-    yours(os.fsdecode(b"rules/\xff.md"), "text")
-    agent = agents.read("clerk")
-    assert not agent.rules
-    assert all("cannot be printed" in note for note in agent.notes)
-    assert len(agent.notes) == 2
-    json.dumps(agent.notes).encode()
-
-
-def test_an_unreadable_file_is_noted_until_it_is_readable(
-    agents: Agents, home: Path, yours: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = yours("rules/a.md", "text")
-    settle(home)
-    with monkeypatch.context() as patch:
-        patch.setattr("builtins.open", refusing(open, "a.md"))
-        assert only_note(agents.read("clerk")) == f"cannot read {path}: Permission denied"
-        assert agents.read("clerk").notes
-    path.chmod(0o600)
-    assert not agents.read("clerk").notes
 
 
 @given(st.binary(max_size=400))

@@ -14,8 +14,8 @@ def test_a_call_without_its_result_is_an_orphan_and_so_is_a_result_without_its_c
 
 
 def test_an_older_plan_is_not_the_plan() -> None:
-    plan = plan_from({"steps": [{"text": "read", "status": "done"}]})[0]
-    older = plan_from({"steps": [{"text": "read", "status": "active"}]})[0]
+    plan = plan_from({"steps": [{"text": "read", "status": "done"}]})
+    older = plan_from({"steps": [{"text": "read", "status": "active"}]})
     assert holds_plan([{"role": "user", "content": f"<plan>\n{plan.text}\n</plan>"}], plan)
     assert not holds_plan([{"role": "user", "content": older.text}], plan)
 

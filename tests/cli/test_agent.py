@@ -1,5 +1,4 @@
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -94,22 +93,17 @@ def test_every_line_of_the_new_file_can_be_uncommented(run: Run, home: Path) -> 
     file = home / "agents/clerk/agent.toml"
     assert tomllib.loads(file.read_text()) == {}
     text = re.sub(r'^# (?=\[|["\w:]+ = )', "", file.read_text(), flags=re.MULTILINE)
-    text = re.sub(r'^# (?="[^"]+" = )', "", text, flags=re.MULTILINE)
     file.write_text(text)
     agent = Agents(home, None).read("clerk")
     assert not agent.notes
-    assert set(tomllib.loads(text)) == {
-        "description", "model", "system_prompt", "context", "include", "mcpServers"
-    }  # fmt: skip
-    assert [server.name for server in agent.servers] == ["files", "elsewhere"]
-    assert agent.rules[0].include == "always"
+    assert set(tomllib.loads(text)) == {"description", "model", "system_prompt"}
 
 
 def test_new_writes_nothing_over(run: Run, home: Path, project: Path) -> None:
     write(home / "agents/clerk/agent.toml", "# mine\n")
     failure(run("agent", "new", "clerk"))
     assert (home / "agents/clerk/agent.toml").read_text() == "# mine\n"
-    assert "the project's wins" in run("agent", "new", "clerk", "--project").stdout
+    run("agent", "new", "clerk", "--project")
     assert (project / ".recto/agents/clerk/rules/example.md").is_file()
 
 
@@ -158,7 +152,7 @@ def test_a_wrong_key_or_value_writes_nothing(run: Run, home: Path, args: list[st
 
 def test_settings_that_do_not_suit_each_other_are_told_everywhere(run: Run, home: Path) -> None:
     write(home / "agents/clerk/agent.toml", "[context]\nmin_score = 0.8\ninclude_score = 0.5\ntop_n = 3\n")
-    said = "context.min_score = 0.8 is not allowed; it takes a number from 0 to 0.5; it is ignored"
+    said = "it takes a number from 0 to 0.5; the agent's context.min_score is ignored"
     for command in (["list"], ["show", "clerk"], ["config", "clerk"], ["config", "clerk", "context.min_score"]):
         told = run("agent", *command)
         assert (told.exit_code, said in told.stderr) == (0, True), command
@@ -189,21 +183,3 @@ def test_a_file_of_the_prompt_is_found_from_here(run: Run, home: Path, tmp_path:
     write(home / "agents/clerk/own.md", "Its own.")
     run("agent", "config", "clerk", "system_prompt_file", "own.md")
     assert 'system_prompt_file = "own.md"' in (home / "agents/clerk/agent.toml").read_text()
-
-
-def test_the_file_can_be_edited_and_what_is_wrong_is_told(
-    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    editor = write(tmp_path / "edit.py", "import sys\nopen(sys.argv[1], 'a').write('modle = 3\\n')\n")
-    monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
-    monkeypatch.delenv("VISUAL", raising=False)
-    file = write(home / "agents/clerk/agent.toml", 'model = "a:b"\n')
-    done = run("agent", "config", "clerk", "--edit")
-    assert file.read_text() == 'model = "a:b"\nmodle = 3\n'
-    assert "is changed" in done.stdout
-    assert "did you mean model?" in done.stderr
-    told = one(run("agent", "config", "default", "--edit", "--json"))
-    assert told["changed"]
-    assert "# The agent default" in (home / "agents/default/agent.toml").read_text()
-    monkeypatch.setenv("EDITOR", "true")
-    assert "is as it was" in run("agent", "config", "clerk", "--edit").stdout

@@ -12,7 +12,7 @@ from tests.conftest import Script
 
 
 def plan(*steps: tuple[str, str], **more: Any) -> dict[str, Any]:
-    told = [{"text": text, "status": status, "files": ["Welcome.md"]} for text, status in steps]
+    told = [{"text": text, "status": status} for text, status in steps]
     return {"tool_calls": [{"name": "update_plan", "arguments": json.dumps({"steps": told} | more)}]}
 
 

@@ -151,7 +151,6 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("vault", "index"): [[]],
     ("vault", "status"): [[], ["--json"]],
     ("vault", "search"): [["boat"], ["boat", "--json"]],
-    ("vault", "resolve"): [[f"[[{NAME}]]"], [f"[[No {EVIL}]]"]],
     ("vault", "links"): [[NAME], [NAME, "--json"], [EVIL]],
     ("vault", "backlinks"): [[NAME]],
     ("vault", "broken"): [[]],

@@ -71,7 +71,7 @@ def still(home: Path, id: str) -> tuple[str, ...]:
         return tuple(desk.engine.sources.overrides(id).allowed)
 
 
-@pytest.mark.parametrize("named", ["tool:harbour/berth", "harbour", "berth", "/tools ask harbour/berth"])
+@pytest.mark.parametrize("named", ["tool:harbour/berth", "harbour", "/tools ask harbour/berth"])
 def test_what_was_always_allowed_is_asked_about_again(run: Run, script: Script, home: Path, named: str) -> None:
     id = allowed(run, script, home)
     if named.startswith("/"):
@@ -90,16 +90,6 @@ def test_what_nobody_knows_or_the_settings_allow_is_told(run: Run, script: Scrip
     row = one(run("sources", "ask", "harbour/berth", "--json"))
     assert row == {"conversation": id, "tool": "harbour/berth", "asks": False}
     assert "still runs without asking, as `approval` in" in run("sources", "ask", "harbour/berth").stdout
-
-
-def test_an_allowed_tool_that_its_server_is_known_not_to_have_is_refused(run: Run, script: Script, home: Path) -> None:
-    write_server(home)
-    ask = ("ask", "-m", script({"text": "Yes."}), "hello", "--allow-tool")
-    assert run(*ask, "harbour/bert").exit_code == 0, "nothing is known of its tools yet"
-    told = failure(run(*ask, "harbour/bert"))
-    assert "the MCP server harbour has no tool bert; it has: berth" in told
-    for right in ("harbour", "harbour/berth", "tool:harbour/wait"):
-        assert run(*ask, right).exit_code == 0
 
 
 def test_trust_shows_what_has_changed_about_an_allowed_tool_and_accepts_it(

@@ -9,40 +9,15 @@ from tests.cli.test_vault import at, boat
 __all__ = ["boat"]
 
 
-# -- resolve
+# -- links, backlinks, broken
 
 
 def test_a_hidden_note_is_refused_not_missing(run: Run, boat: Path) -> None:
     (boat / ".obsidian").mkdir()
     (boat / ".obsidian" / "x.md").write_text("hidden")
     hidden = "is refused: hidden files and folders of a vault are not read"
-    for words in (["resolve", "[[.obsidian/x]]"], ["links", ".obsidian/x.md"], ["backlinks", ".obsidian/x.md"]):
+    for words in (["links", ".obsidian/x.md"], ["backlinks", ".obsidian/x.md"]):
         assert hidden in failure(run("vault", *words, *at(boat)))
-    assert "leads to no document" in failure(run("vault", "resolve", "[[.obsidian/gone]]", *at(boat)))
-
-
-def test_a_link_may_be_written_in_many_ways(run: Run, boat: Path) -> None:
-    for link in ("Budget", "budget.md", " [[ Budget ]] ", "[[Costs]]", "[money](Budget.md)", "/Budget"):
-        done = run("vault", "resolve", link, *at(boat))
-        assert (done.exit_code, done.stdout, done.stderr) == (0, "Budget.md\n", "")
-    for link in ("", "  ", "[[]]", "[[Budget", "[[Budget]] and [[Engine]]", "[[ # ]]", "a\nb", "\x1b[31m"):
-        told = failure(run("vault", "resolve", link, *at(boat)))
-        assert (told.startswith("recto: "), "\x1b" in told) == (True, False)
-    assert "has no block b1" in run("vault", "resolve", "[[Engine^b1]]", *at(boat)).stderr
-
-
-def test_the_note_in_which_it_stands_decides_between_equals(run: Run, boat: Path) -> None:
-    near = [
-        one(run("vault", "resolve", "[[Notes]]", "--from", source, *at(boat), "--json"))["relative_path"]
-        for source in ("Engine", "people/Notes.md")
-    ]
-    assert near == ["parts/Notes.md", "people/Notes.md"]
-    within = one(run("vault", "resolve", "[[#Serial number]]", "--from", "Engine", *at(boat), "--json"))
-    assert (within["relative_path"], within["heading"]) == ("parts/Engine.md", "Serial number")
-    assert "--from DOC" in failure(run("vault", "resolve", "[[#Serial number]]", *at(boat)))
-
-
-# -- links, backlinks, broken
 
 
 def test_a_document_may_be_named_as_a_shell_completes_it(run: Run, boat: Path) -> None:

@@ -181,7 +181,6 @@ LINES: dict[str, list[str]] = {
     ],
     "vault index": over_notes("--no-vectors", "--no-vectors"),
     "vault links": over_notes("Welcome", "Sorrel"),
-    "vault resolve": over_notes("'[[Budget#2026]]'", "'[[the boat]]' --from Welcome", "'[[Logbook]]'"),
     "vault search": over_notes("'which engine did we choose'", "船の名前", "pier -n 1 --excerpts 1", "xyzzy"),
     "vault stats": over_notes("", "--by conversation", "--unused"),
     "vault status": [*over_notes(""), "--vault ../nowhere"],

@@ -93,8 +93,6 @@ def test_a_killed_run_goes_on_and_reaches_its_goal(
     report = json.loads(going_on.stdout)
     assert (report["outcome"], report["steps"]) == ("done", 9), "the steps before the crash count"
     assert fleet.read_text() == "Sorrel 1934\nHeron 1961\n"
-    assert {Path(each["path"]).name for each in report["files"] if each["changed"]} == {"fleet.txt"}
-    assert "sorel.txt" not in {Path(each["path"]).name for each in report["files"]}
     _check(bodies(log), len(first))
 
 

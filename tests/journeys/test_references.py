@@ -227,7 +227,7 @@ def test_a_line_that_was_chosen_is_written_before_a_short_visit_ends(
     model = script({"text": "ok"}, {"text": "An essay on keels.", "when": "gist"})
     for chosen, line in ((False, "A paragraph"), (True, "A paragraph"), (False, "An essay on keels.")):
         with open_desk(home=tmp_path / "home", vault=vault, model=model, settings={"references.gists": chosen}) as at:
-            assert at.conversation().ask("See [[Essay]]").references[0].summary.startswith(line)
+            assert str(at.conversation().ask("See [[Essay]]").references[0].summary).startswith(line)
 
 
 def test_a_note_cannot_end_its_own_fence(desk: Open, script: Script, vault: Path) -> None:

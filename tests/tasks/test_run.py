@@ -11,7 +11,7 @@ from recto.chat.blocks import Text, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.sources.tools import CANCELLED
 from recto.tasks.plan import plan_from
-from recto.tasks.run import FileUse, TaskRun, rebuilt_run
+from recto.tasks.run import TaskRun, rebuilt_run
 
 Round = tuple[ToolCall, ToolResult]
 
@@ -24,42 +24,6 @@ def called(name: str, text: str = "fine", *, is_error: bool = False, approval: s
 def take(run: TaskRun, *rounds: Round) -> list[str]:
     """What the model reads of each."""
     return [run.take([call], [result])[0].text for call, result in rounds]
-
-
-def test_files_are_those_of_calls_that_did_not_fail() -> None:
-    run = TaskRun("r", "goal")
-    take(
-        run,
-        called("files__read_text_file", path="a.txt"),
-        called("files__read_text_file", path="wrong.txt", is_error=True),
-        called("files__move_file", source="a.txt", destination="b.txt"),
-        called("files__read_multiple_files", paths=["c.txt", "a.txt", "\x1b[2J", 7]),
-        called("find_documents", query="a path"),
-    )
-    assert [(each.path, each.is_changed) for each in run.files.values()] == [
-        ("b.txt", True),
-        ("c.txt", False),
-        ("a.txt", True),
-    ]
-
-
-def test_what_only_may_be_a_path_must_look_like_one() -> None:
-    run = TaskRun("r", "goal")
-    take(
-        run,
-        called("search", source="the web", document="summary"),
-        called("push", files=[{"path": "a/b.py", "content": "path"}, {"path": "c"}], message="x"),
-        called("move", source="notes/old", destination="new.md"),
-    )
-    assert list(run.files) == ["a/b.py", "c", "notes/old", "new.md"]
-
-
-def test_files_of_the_plan_count_too() -> None:
-    run = TaskRun("r", "goal")
-    take(run, called("update_plan", steps=[{"text": "read", "status": "active", "files": ["src/"]}]))
-    assert [(each.path, each.is_planned) for each in run.files.values()] == [("src/", True)]
-    take(run, called("list_directory", path="src/"))
-    assert [(each.path, each.is_planned) for each in run.files.values()] == [("src/", False)]
 
 
 def test_the_order_of_arguments_does_not_hide_a_repetition() -> None:
@@ -78,26 +42,6 @@ def test_two_calls_that_take_turns_are_a_loop() -> None:
     assert "one was called with the same arguments" in run.stops
 
 
-def test_another_result_is_no_repetition() -> None:
-    run = TaskRun("r", "goal")
-    take(run, *[called("status", text=f"{n} left") for n in range(9, 0, -1)])
-    assert not run.stops
-
-
-def test_the_same_plan_again_and_again_is_a_repetition() -> None:
-    run = TaskRun("r", "goal")
-    step = [{"text": "think", "status": "active"}]
-    take(run, *[called("update_plan", text=f"kept, {n} left", steps=step) for n in range(3)])
-    assert run.stops
-
-
-def test_a_denied_call_that_is_made_again_and_again_stops_the_run() -> None:
-    run = TaskRun("r", "goal")
-    take(run, *[called("book", text="denied", is_error=True, approval="denied")] * 3)
-    assert run.refused == ["book"]
-    assert run.stops
-
-
 def test_a_round_that_was_stopped_is_no_step() -> None:
     run = TaskRun("r", "goal")
     take(run, called("read", text=CANCELLED, is_error=True))
@@ -110,16 +54,14 @@ def test_the_last_rounds_say_how_few_are_left() -> None:
     assert ["are left" in text for text in told] == [False, True, True, True, False]
 
 
-def test_a_small_window_gets_the_open_steps_and_the_latest_files() -> None:
+def test_a_small_window_gets_the_open_steps() -> None:
     run = TaskRun("r", "goal")
     steps = [{"text": f"step {n} " + "x" * 150, "status": "done" if n < 15 else "pending"} for n in range(20)]
-    take(run, called("update_plan", steps=steps), *[called("read", path=f"notes/{n}.md") for n in range(60)])
+    take(run, called("update_plan", steps=steps))
     large, small = run.text_within(8_000), run.text_within(1_500)
     assert run.plan.text in large
-    assert "(the last 40 of 60)" in large
     assert "16. step 15" in small
     assert "2. step 1 " not in small
-    assert "- notes/59.md" in small
     assert len(small) < 1_500 * 3 * 0.35
 
 
@@ -163,21 +105,3 @@ def _as_the_tool_says(call: ToolCall, result: ToolResult) -> ToolResult:
 def test_whatever_an_import_says_of_a_run_is_read_without_harm(entry: dict[str, object]) -> None:
     run = rebuilt_run([Message("m", "user", (Text("g"),), task_runs=(entry,))])
     assert (run.goal, run.max_steps, run.max_cost, run.status) == ("g", 20, None, "running")
-
-
-@pytest.mark.parametrize(
-    ("is_changed", "modified", "seen"),
-    [
-        (True, 200.0, (True, True)),
-        (True, 50.0, (False, True)),
-        (True, None, (True, False)),
-        (False, 200.0, (True, False)),
-        (False, 50.0, (False, True)),
-        (False, None, (False, False)),
-    ],
-)
-def test_a_file_shows_itself_whether_a_run_changed_it(
-    is_changed: bool, modified: float | None, seen: tuple[bool, bool]
-) -> None:
-    found = FileUse("a.txt", is_changed).seen(modified, began=100.0)
-    assert (found.is_changed, found.is_certain) == seen

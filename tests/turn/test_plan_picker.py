@@ -1,4 +1,4 @@
-"""The plan and the files of a run in every window, whatever was compacted."""
+"""The plan of a run in every window, whatever was compacted."""
 
 import json
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ def requests(opened: Desk, talk: Talk) -> list[Sent]:
 
 def plan_of(calls: Iterable[tuple[str, str]], before: TaskPlan) -> TaskPlan:
     """The plan after these calls, each with its arguments."""
-    told = [plan_from(json.loads(arguments))[0] for name, arguments in calls if name == "update_plan"]
+    told = [plan_from(json.loads(arguments)) for name, arguments in calls if name == "update_plan"]
     return told[-1] if told else before
 
 
@@ -95,17 +95,14 @@ def test_every_window_of_a_long_run_holds_the_plan(desk: Open, script: Script, n
     assert current.done == 6
     assert len({each.record.account.compaction for each in sent}) > 3, "the window was compacted several times"
     if strategy == "summarize":
-        _is_a_pick_that_names_the_files_once_a_compaction_came(sent)
+        _is_a_pick_once_a_compaction_came(sent)
         _does_not_break_the_prefix_between_compactions(sent)
 
 
-def _is_a_pick_that_names_the_files_once_a_compaction_came(sent: list[Sent]) -> None:
+def _is_a_pick_once_a_compaction_came(sent: list[Sent]) -> None:
     picks = [[pick for pick in each.record.account.picks() if pick.kind == "plan"] for each in sent]
     assert [bool(found) for found in picks] == [each.record.account.compaction is not None for each in sent]
     assert all(pick.tokens > 20 and "as of step" in pick.because for found in picks for pick in found)
-    last = next(each["content"] for each in reversed(sent[-1].body["messages"]) if each["role"] == "user")
-    assert "Files and folders of this work (the last 40 of" in last
-    assert "- Note 50.md" in last
 
 
 def _does_not_break_the_prefix_between_compactions(sent: list[Sent]) -> None:

@@ -126,7 +126,7 @@ def test_hostile_replies_titles_and_names_do_nothing(serve: Serve, open_page: Op
     expect(page.locator(".conversations .title")).to_have_text("<img src=x onerror=window.hacked=42>")
     page.locator("article.assistant").get_by_role("button", name="Context").click()
     expect(page.get_by_role("tabpanel")).to_contain_text("What was sent")
-    page.get_by_role("button", name="Rendered").click()
+    page.get_by_role("button", name="Raw").click()
     expect(page.get_by_role("tabpanel").locator("pre").first).to_be_visible()
     page.locator("article.user .prose").get_by_role("link", name="Note", exact=True).click()
     expect(page.get_by_role("tabpanel")).to_contain_text("Linked from")

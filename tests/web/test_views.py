@@ -1,4 +1,4 @@
-"""The pages besides the chat, in a real browser: what if, statistics, graph, sources, memory, models, settings."""
+"""The pages besides the chat, in a real browser: statistics, graph, memory, settings."""
 
 from pathlib import Path
 from typing import Any
@@ -70,26 +70,10 @@ def test_every_view_is_in_the_menu_and_fits_a_narrow_screen(served: Served, open
             page.context.close()
 
 
-def test_a_turn_is_planned_again(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, path="/whatif")
-    page.locator("select[name=strategy]").select_option("hybrid")
-    window, plan = page.get_by_label("Window, in tokens"), page.get_by_role("button", name="Plan it again")
-    window.fill("1200")
-    plan.click()
-    expect(page.get_by_text("As it would be")).to_be_visible()
-    expect(page.get_by_text("of 1,200 tokens")).to_be_visible()
-    expect(window).to_have_value("1200")
-    window.fill("many")
-    plan.click()
-    expect(page.get_by_text("the window is a whole number of tokens, not many")).to_be_visible()
-
-
-def test_statistics_show_plots_and_the_same_as_tables(served: Served, open_page: OpenPage) -> None:
+def test_statistics_show_plots_and_tables(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, path="/stats")
     settled(page)
     expect(page.get_by_role("img", name="replies; ")).to_be_visible()
-    page.get_by_text("The same as a table").first.click()
-    expect(page.get_by_role("rowheader", name="#28")).to_be_visible()
     expect(page.get_by_role("rowheader", name="rule:style")).to_be_visible()
     expect(page.get_by_role("rowheader", name="Budget.md")).to_be_visible()
 
@@ -104,8 +88,6 @@ def test_the_graph_is_searched_filtered_and_opens_notes(served: Served, open_pag
     page.get_by_label("Tag").select_option("money")
     expect(page.get_by_text("1 of 1 notes")).to_be_visible()
     page.get_by_label("Tag").select_option("")
-    page.get_by_label("Lines").select_option("turn")
-    expect(page.get_by_text("2 of 2 notes")).to_be_visible()
     page.get_by_label("Search").fill("mast")
     expect(page.get_by_text("1 found")).to_be_visible()
     page.get_by_text("The same as a list").click()
@@ -132,15 +114,6 @@ def test_a_click_on_a_note_in_the_graph_opens_it(served: Served, open_page: Open
     expect(page.locator(".beside")).to_contain_text("Of spruce")
 
 
-def test_how_a_source_comes_in_is_changed_and_one_is_added(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, path="/sources")
-    page.get_by_label("Include mode of rule:style").select_option("manual")
-    expect(page.get_by_text("rule:style comes in manual")).to_be_visible()
-    expect(page.get_by_label("Include mode of rule:style")).to_have_value("manual")
-    page.get_by_role("button", name="Add to this conversation").first.click()
-    expect(page.get_by_text("goes with every message")).to_be_visible()
-
-
 def test_facts_are_remembered_found_edited_and_forgotten(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, path="/memory")
     expect(page.get_by_text(HOSTILE)).to_be_visible()
@@ -157,15 +130,6 @@ def test_facts_are_remembered_found_edited_and_forgotten(served: Served, open_pa
     fact.get_by_text("Forget", exact=True).click()
     fact.get_by_role("button", name="Yes, forget it").click()
     expect(page.get_by_text("none of its words is kept")).to_be_visible()
-
-
-def test_models_tell_windows_prices_and_keys_without_a_key_in_the_page(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, path="/models")
-    expect(page.get_by_role("rowheader", name="embedded:smollm2")).to_be_visible()
-    page.get_by_label("Search").fill("anthropic:claude-sonnet-4-5")
-    expect(page.get_by_text("needs a key").first).to_be_visible()
-    page.get_by_text("Keys: 0 of").click()
-    expect(page.get_by_text("OPENAI_API_KEY")).to_be_visible()
 
 
 def test_a_setting_is_checked_as_one_types_and_saved_where_one_says(
@@ -189,12 +153,3 @@ def test_a_setting_is_checked_as_one_types_and_saved_where_one_says(
     expect(page.get_by_text("from conversation #1", exact=True)).to_be_visible()
     page.get_by_role("button", name="Take it back").click()
     expect(page.get_by_text("context.threshold is no longer set for a conversation")).to_be_visible()
-
-
-def test_a_store_without_conversations_says_what_to_do(serve: Serve, open_page: OpenPage) -> None:
-    served = serve(REPLY, vault=None)
-    for address, words in (("/whatif", "There is no conversation yet"), ("/stats", "There is no conversation yet")):
-        page = open_page(served, path=address)
-        expect(page.get_by_text(words)).to_be_visible()
-    page = open_page(served, path="/graph")
-    expect(page.get_by_text("no vault is named").first).to_be_visible()

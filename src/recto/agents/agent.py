@@ -8,7 +8,6 @@ source.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
@@ -48,8 +47,8 @@ class Agent(Struct, frozen=True):
     """Servers with their effective include modes; one named `recto` configures the built-in tools."""
     notes: tuple[str, ...] = ()
     """Problems in its files, one sentence each. Everything else still works."""
-    files: tuple[Path, ...] = ()
-    """The agent.toml files that were read, the user's before the project's."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What its agent.toml files say, by dotted key, without the context settings."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """The file that sets each key: `model`, `system_prompt`, `context.strategy`, …"""
 
@@ -89,15 +88,10 @@ def without_conflicts(settings: Settings, agent: Agent) -> Agent:
     """The agent without conflicting settings, and a note for each."""
     own, notes = _own_settings(settings, agent), list[str]()
 
-    def removal_helps(key: str, error: Invalid) -> bool:
-        rest = _conflict(settings, agent, {name: value for name, value in own.items() if name != key})
-        return rest is None or _named(rest) != _named(error)
-
     while own and (error := _conflict(settings, agent, own)):
-        # drop the setting that the error names, or else one that it conflicts with
-        ordered = sorted(own, key=lambda key: key != error.data.get("key"))
-        key = next((key for key in ordered if removal_helps(key, error)), ordered[0])
-        notes.append(_describe(settings, agent, own, key, error))
+        rivals: list[str] = error.data.get("rivals") or []  # type: ignore[assignment]
+        key = next((key for key in (str(error.data.get("key")), *rivals) if key in own), next(iter(own)))
+        notes.append(f"{error.message}; the agent's {key} is ignored")
         del own[key]
     if not notes:
         return agent
@@ -127,26 +121,6 @@ def _conflict(settings: Settings, agent: Agent, own: Mapping[str, Any]) -> Inval
     return None
 
 
-def _named(error: Invalid) -> set[str]:
-    """The settings that a conflict is about."""
-    rivals: list[str] = error.data.get("rivals") or []  # type: ignore[assignment]
-    return {str(error.data.get("key")), *rivals}
-
-
-def _describe(settings: Settings, agent: Agent, own: Mapping[str, Any], key: str, error: Invalid) -> str:
-    named = str(error.data.get("key"))
-    if key == named:
-        set_elsewhere = (each for each in _named(error) - own.keys() if settings.origin(each) != "default")
-        named = next(set_elsewhere, named)
-    if key == named:
-        return f"{error.message}; it is ignored"
-    is_own = named in own
-    origin = _origin(agent, named) if is_own else settings.origin(named)
-    set_by = "the default" if origin == "default" else f"set by {origin}"
-    value = own[named] if is_own else settings.get(named)
-    return f"{_origin(agent, key)}: {key} = {own[key]!r} conflicts with {named} = {value!r} ({set_by}); it is ignored"
-
-
 # -- layers
 
 TextSourceT = TypeVar("TextSourceT", bound=TextSource)
@@ -170,7 +144,7 @@ def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
         parts: list[AgentFile | AgentLayer | SourceFile] = [layer.file, layer.mcp_file, layer]
         parts += (*layer.rules, *layer.references)
         notes += (note for part in parts for note in part.notes)
-    values, origins = _merge_values(layers)
+    values, origins, prompt = _merge_values(layers)
     rules = _merge_sources(Rule, [layer.rules for layer in layers], notes)
     references = _merge_sources(Reference, [layer.references for layer in layers], notes)
     servers: dict[str, ServerConfig] = {}
@@ -183,13 +157,13 @@ def merge_layers(name: str, layers: Sequence[AgentLayer]) -> Agent:
         name,
         values.get("description", ""),
         values.get("model", ""),
-        values.get("system_prompt"),
+        prompt,
         {key: value for key, value in values.items() if key.startswith("context.")},
         _by_priority(rules.values()),
         _by_priority(references.values()),
         tuple(servers.values()),
         tuple(dict.fromkeys(map(_shorten, notes))),
-        tuple(Path(layer.file.path) for layer in layers if layer.file.path),
+        {key: value for key, value in values.items() if not key.startswith("context.")},
         origins,
     )
 
@@ -200,21 +174,19 @@ def _shorten(note: str) -> str:
     return text if len(text) <= _MAX_NOTE_CHARS else f"{text[: _MAX_NOTE_CHARS - 200]} … {text[-200:]}"
 
 
-def _merge_values(layers: Sequence[AgentLayer]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values by dotted key, and the file that sets each. The two prompt keys set the same value."""
+def _merge_values(layers: Sequence[AgentLayer]) -> tuple[dict[str, Any], dict[str, str], str | None]:
+    """Values by dotted key, the file that sets each, and the system prompt, which two keys set."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    prompt = None
     for layer in layers:
-        own = {key: value for key, value in layer.file.values.items() if key != "system_prompt_file"}
-        if layer.prompt is not None:
-            own["system_prompt"] = layer.prompt
+        own = layer.file.values
+        if any(key in own for key in PROMPT_KEYS):
+            values = {key: value for key, value in values.items() if key not in PROMPT_KEYS}
+            prompt = own.get("system_prompt", layer.prompt)
         values |= own
         origins |= dict.fromkeys(own, layer.file.path)
-        if layer.prompt is not None:
-            origins["system_prompt_file"] = layer.file.path
-        elif "system_prompt" in own:
-            origins.pop(PROMPT_KEYS[1], None)
-    return values, origins
+    return values, {key: path for key, path in origins.items() if key in values}, prompt
 
 
 def _merge_sources(

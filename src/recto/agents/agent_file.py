@@ -4,7 +4,6 @@ Each problem in a file becomes a sentence; the rest of the file is used. Changes
 """
 
 import json
-import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -26,11 +25,10 @@ from recto.vault.document import Document, note_name, parse_note
 from recto.vault.links import front_matter
 
 PROMPT_KEYS = ("system_prompt", "system_prompt_file")
-STRATEGY_KEY = "context.strategy"
 TABLES = ("context", "include", "mcpServers")
 CHANGED_ELSEWHERE = {
     "include": "change include modes with `recto sources mode`",
-    "mcpServers": "edit servers in agent.toml, which `recto agent config NAME --edit` opens",
+    "mcpServers": "edit servers in agent.toml",
     "context": "set one of its keys, such as context.strategy",
 }
 """Tables that are not settings, and what to do instead."""
@@ -71,9 +69,8 @@ def agent_specs() -> Iterator[Spec]:
 def agent_spec(key: str, where: str) -> Spec:
     """Find a setting by its full or short name. Raises Invalid with the closest match."""
     known = {name: spec for spec in agent_specs() for name in spec.names}
-    full = STRATEGY_KEY if key == "strategy" else key
-    if full in known:
-        return known[full]
+    if key in known:
+        return known[key]
     if key not in CHANGED_ELSEWHERE and (own := hint(key)) in known:
         raise Invalid(f"{where}: Unknown setting {key}. Use {own}.", key=key)
     names = {name: spec.key for name, spec in known.items()}
@@ -85,12 +82,12 @@ def _hint(key: str, known: dict[str, str]) -> str:
     tables = {name: name for name in (TABLES if table not in TABLES else ())}
     if key in CHANGED_ELSEWHERE:
         return f"; {CHANGED_ELSEWHERE[key]}"
-    if near := closest_key(key, known | {"strategy": "strategy"} | tables):
+    if near := closest_key(key, known | tables):
         return f"; did you mean {near}?"
     if table in CHANGED_ELSEWHERE:
         return f"; {CHANGED_ELSEWHERE[table]}"
     top_level = [name for name, own in known.items() if name == own and "." not in name]
-    return f"; it has {', '.join([*top_level, 'strategy', *TABLES])}"
+    return f"; it has {', '.join([*top_level, *TABLES])}"
 
 
 def parse_agent_setting(key: str, value: Any, where: str) -> tuple[str, Any]:
@@ -135,20 +132,12 @@ def _parsed(path: str, raw: bytes | str, form: str, parse: Callable[[str], Any])
 
 def _read_values(path: str, data: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    names: dict[str, str] = {}
     for key, value in _flatten(path, data, notes):
         try:
             full, typed = parse_agent_setting(key, value, path)
         except Invalid as why:
             notes.append(why.message)
             continue
-        if full in names:
-            used = full if full in (key, names[full]) else names[full]
-            unused = names[full] if used == key else key
-            notes.append(f"{path}: {unused} and {used} are both set; {used} is used")
-            if used != key:
-                continue
-        names[full] = key
         values[full] = clean(typed)[0] if isinstance(typed, str) else typed
     if all(key in values for key in PROMPT_KEYS):
         del values["system_prompt"]
@@ -159,8 +148,8 @@ def _read_values(path: str, data: Mapping[str, Any], notes: list[str]) -> dict[s
 
 
 def _flatten(path: str, data: Mapping[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield values by dotted key, `strategy` first, so that context.strategy overrides it."""
-    for key, value in sorted(data.items(), key=lambda item: item[0] != "strategy"):
+    """Yield values by dotted key."""
+    for key, value in data.items():
         if key == "context" and not isinstance(value, dict):
             notes.append(f"{path}: context must be a table: [context]")
         elif key == "context":
@@ -189,52 +178,19 @@ def _read_include(path: str, table: Any, notes: list[str]) -> dict[str, Include]
 
 # -- changing
 
-# Two names for one setting: a change uses the one in the file.
-_SHORT_NAMES = {STRATEGY_KEY: "strategy"}
-_TABLE_HEADER = re.compile(r"^(?:#[ \t]*)?\[", re.MULTILINE)
-
 
 def with_setting(text: str, path: Path, key: str, value: Any) -> str:
     """Return the text with a setting changed. Raises Invalid with the allowed values."""
     key, typed_value = parse_agent_setting(key, value, str(path))
-    data = _parse_toml(text, path)
-    short, table = _SHORT_NAMES.get(key, ""), data.get("context")
-    # under the name in the file; the long one if it has both
-    has_long = isinstance(table, dict) and key.removeprefix("context.") in table
-    name = short if short in data and not has_long else key
     if key in PROMPT_KEYS:
         # the two keys set the same thing, so remove the other one
         text = _remove(text, path, PROMPT_KEYS[1 - PROMPT_KEYS.index(key)])
-        data = _parse_toml(text, path)
-    in_place = _insert_in_place(text, data, name, typed_value) if name not in data and "." not in name else None
-    return in_place or toml_file.with_value(text, path, name.split("."), typed_value)
-
-
-def _insert_in_place(text: str, data: dict[str, Any], name: str, value: Any) -> str | None:
-    """Put a top-level key in place of its commented example, or before commented-out tables, which would swallow it
-    once uncommented. None if there is no such place."""
-    import tomlkit  # only to write a file
-
-    line = f"{name} = {tomlkit.item(value).as_string()}"
-    table = _TABLE_HEADER.search(text)
-    end = table.start() if table else len(text)
-    example = re.compile(rf"^#[ \t]*{name}[ \t]*=.*$", re.MULTILINE).search(text, 0, end)
-    if example is None and (table is None or text[end] != "#"):
-        return None
-    place = example.span() if example else (end, end)
-    changed = f"{text[: place[0]]}{line}{'' if example else chr(10) * 2}{text[place[1] :]}"
-    try:
-        return changed if tomllib.loads(changed) == {**data, name: value} else None
-    except tomllib.TOMLDecodeError:  # the line was part of a string, not an example
-        return None
+    return toml_file.with_value(text, path, key.split("."), typed_value)
 
 
 def without_setting(text: str, path: Path, key: str) -> str | None:
     """Return the text without a setting; None if the file does not set it."""
-    changed = text
-    for name in filter(None, (key, _SHORT_NAMES.get(key))):
-        changed = _remove(changed, path, *name.split("."))
-    return changed if changed != text else None
+    return toml_file.without(text, path, key.split("."))
 
 
 def with_include(text: str, path: Path, id: SourceId, include: Include, servers: Collection[str]) -> str:

@@ -35,13 +35,13 @@ from recto.agents.agent_file import (
 )
 from recto.base import toml_file
 from recto.base.file_cache import FileCache, FileEntry, folder_files, stat_file
-from recto.base.home_files import TRUST_FILE, private_home
+from recto.base.home_files import private_home
 from recto.errors import Invalid, NotFound
 from recto.settings import settings as configuration
 from recto.settings.project_access import ProjectAccess, ProjectSetting
 from recto.settings.settings import Settings
 from recto.settings.spec import Spec
-from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Include, Reference, Rule, SourceId
+from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, INCLUDES, Reference, Rule, SourceId
 from recto.vault.decoding import decoded
 
 # -- where agents are
@@ -50,7 +50,6 @@ AGENTS_FOLDER, AGENT_FILE, MCP_FILE = "agents", "agent.toml", ".mcp.json"
 MAX_NAME_LENGTH = 64
 _NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_.-")
 NAME_RULE = f"use letters, digits, _, . and -, at most {MAX_NAME_LENGTH} characters"
-# Commented lines are defaults or examples: uncommented, they make a valid file.
 _TOML, _RULE = (Path(__file__).with_name(name) for name in ("new_agent.toml", "new_rule.md"))
 
 
@@ -106,31 +105,12 @@ class AgentsFolder(Struct, frozen=True):
         return any(real.is_relative_to(os.path.realpath(base)) for base in (self.root, self.folder))
 
 
-class AgentFiles(Struct, frozen=True):
-    file: FileEntry | None
-    mcp_file: FileEntry | None
-    prompt: FileEntry | None
-    rules: tuple[FileEntry, ...]
-    references: tuple[FileEntry, ...]
-    notes: tuple[str, ...]
-    trust: FileEntry | None = None
-    """The user's file of trusted project settings."""
-
-    @property
-    def entries(self) -> tuple[FileEntry, ...]:
-        files = (self.file, self.mcp_file, self.prompt, self.trust)
-        return (*filter(None, files), *self.rules, *self.references)
-
-
 def agent_toml(name: str, model: str = "", description: str = "") -> str:
     import tomlkit  # only to write a file
 
-    def line(key: str, value: str, example: str) -> str:
-        shown = tomlkit.item(value or example).as_string()
-        return f"{key} = {shown}" if value else f"# {key} = {shown}"
-
-    said = line("description", " ".join(description.split()), "What it is for, in a sentence.")
-    return _TOML.read_text("utf-8").format(name=name, description=said, model=line("model", model, "openai:gpt-4o"))
+    said = {"description": " ".join(description.split()), "model": model}
+    lines = (f"{key} = {tomlkit.item(value).as_string()}\n" for key, value in said.items() if value)
+    return _TOML.read_text("utf-8").format(name=name) + "".join(lines)
 
 
 def make_agent(folder: Path, name: str, model: str = "", description: str = "") -> None:
@@ -157,12 +137,6 @@ class AgentSetting(Struct, frozen=True):
     """The file that sets it, or `default`, an option, the environment."""
 
 
-class NewAgent(Struct, frozen=True):
-    folder: Path
-    others: tuple[Path, ...]
-    """Folders of the same agent elsewhere; the project's wins key by key."""
-
-
 class Agents:
     """The agents of a home and a project. Thread-safe."""
 
@@ -170,7 +144,7 @@ class Agents:
         self.home, self.project = home, project
         self._settings = settings or Settings()
         self._file_cache = FileCache()
-        self._cached: dict[str, tuple[tuple[AgentFiles, ...] | None, Agent]] = {}
+        self._last: dict[str, tuple[list[AgentLayer], Agent]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -187,15 +161,6 @@ class Agents:
         """`default` first, the others by name."""
         found = {name for place in self.folders for name in place.names() if is_agent_name(name)}
         return [DEFAULT_AGENT, *sorted(found - {DEFAULT_AGENT})]
-
-    def invalid_folders(self) -> list[str]:
-        """A sentence for each folder with an invalid name."""
-        found = [(place, name) for place in self.folders for name in place.names()]
-        return [
-            f"{place.agent_folder(name)} is not an agent, because its name is invalid: {NAME_RULE}"
-            for place, name in found
-            if not is_agent_name(name) and not name.startswith(".")
-        ]
 
     def check(self, name: str) -> None:
         """Raises NotFound unless the agent exists. `default` always does."""
@@ -215,14 +180,10 @@ class Agents:
         """Read the agent. Raises NotFound or Invalid for its name only; problems in its files become notes."""
         self.check(name)
         with self._lock:
-            files = tuple(self._list_files(place, name) for place in self.folders)
-            cached_files, agent = self._cached.get(name, (None, Agent(name)))
-            if files != cached_files:
-                is_settled = all(entry.is_settled for each in files for entry in each.entries)
-                layers = [self._read_layer(place, each, name) for place, each in zip(self.folders, files, strict=True)]
-                agent = without_conflicts(self._settings, merge_layers(name, layers))
-                self._cached[name] = (files if is_settled else None, agent)
-            return agent
+            layers = [self._read_layer(place, name) for place in self.folders]
+            if self._last.get(name, (None, None))[0] != layers:
+                self._last[name] = layers, without_conflicts(self._settings, merge_layers(name, layers))
+            return self._last[name][1]
 
     def read_or_last(self, name: str) -> Agent:
         """Read the agent of an existing conversation. If it is gone, return it as last read, or bare."""
@@ -230,48 +191,27 @@ class Agents:
             return self.read(name)
         except (Invalid, NotFound) as why:
             problem = f"the agent {name} no longer exists" if isinstance(why, NotFound) else why.message
-        expected = "its folder should be " + " or ".join(str(place.agent_folder(name)) for place in self.folders)
-        if cached := self._cached.get(name):
-            agent, told = cached[1], f"the conversation continues with the agent as it was; {expected}"
+        if last := self._last.get(name):
+            agent, told = last[1], "the conversation continues with the agent as it was"
         else:
             agent = Agent(name)
-            told = (
-                "the conversation continues without its rules, references and tools, and "
-                f"{self._settings.model} answers unless you chose a model for it; {expected}; if the agent belongs to "
-                "another project, run Recto there"
-            )
+            told = "the conversation continues without its rules, references, tools and settings"
         return replace(agent, notes=(*agent.notes, f"{problem}: {told}"))
-
-    def file_values(self, name: str) -> dict[str, tuple[Any, str]]:
-        """The values of its agent.toml files by dotted key, each with the file that sets it."""
-        self.check(name)
-        found: dict[str, tuple[Any, str]] = {}
-        for place in self.folders:
-            path = place.agent_folder(name) / AGENT_FILE
-            entry = stat_file(path)
-            values = self._read_agent_file(place, entry, name).values if entry else {}
-            if any(key in values for key in PROMPT_KEYS):
-                found = {key: value for key, value in found.items() if key not in PROMPT_KEYS}
-            found |= {key: (value, str(path)) for key, value in values.items()}
-        return found
 
     def settings(self, name: str) -> list[AgentSetting]:
         """All settings of an agent, including inherited ones."""
         agent = self.read(name)
         below = apply_agent(configuration.load(self.home, self.project), agent)
-        said = self.file_values(name)
-        for key in [key for key in said if key.startswith("context.") and key not in agent.context]:
-            del said[key]  # conflicting settings are in the file, but not in force
-        own_prompt = any(key in said for key in PROMPT_KEYS)
-        general = {spec.key for spec in configuration.specs()} - set(PROMPT_KEYS if own_prompt else ())
-        if "model" in said and not said["model"][0]:  # an empty model means the general setting
-            del said["model"]
+        own = {**agent.values, **agent.context}
+        general = {spec.key for spec in configuration.specs()} - set(PROMPT_KEYS if agent.system_prompt else ())
         found = []
         for spec in agent_specs():
-            default = (
+            value, origin = (
                 (below.get(spec.key), below.origin(spec.key)) if spec.key in general else (spec.default, "default")
             )
-            found.append(AgentSetting(spec, *said.get(spec.key, default)))
+            if spec.key in own and (own[spec.key] or spec.key != "model"):  # an empty model means the general setting
+                value, origin = own[spec.key], agent.origins[spec.key]
+            found.append(AgentSetting(spec, value, origin))
         return found
 
     def setting(self, name: str, key: str) -> AgentSetting:
@@ -284,34 +224,39 @@ class Agents:
         is_inside = Path(path).is_relative_to(last.folder) or Path(path) == last.root / MCP_FILE
         return "project" if is_inside and not last.is_yours else "user"
 
-    def _list_files(self, place: AgentsFolder, name: str) -> AgentFiles:
-        folder, notes = place.agent_folder(name), list[str]()
-        file, mcp_file = stat_file(folder / AGENT_FILE), stat_file(place.root / MCP_FILE)
-        prompt = None
-        if file and (named := self._read_agent_file(place, file, name).values.get("system_prompt_file")):
-            path = folder / os.path.expanduser(named)
-            if (prompt := stat_file(path)) is None:
-                notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
-        rules, references = (place.markdown_files(folder / part, notes) for part in ("rules", "references"))
-        trust = None if place.is_yours else stat_file(self.home / TRUST_FILE)
-        return AgentFiles(file, mcp_file, prompt, rules, references, tuple(notes), trust)
-
-    def _read_layer(self, place: AgentsFolder, files: AgentFiles, name: str) -> AgentLayer:
-        read = self._file_cache.get
-        notes, prompt = files.notes, None
-        if files.prompt:
-            text, problem = read(files.prompt, "prompt", decoded)
-            prompt, notes = (text.strip(), notes) if not problem else (None, (*notes, problem))
-        parse_mcp_file = partial(read_mcp_file, is_yours=place.is_yours)
-        parse_rule, parse_reference = partial(read_source_file, Rule), partial(read_source_file, Reference)
-        return AgentLayer(
-            file=self._read_agent_file(place, files.file, name) if files.file else EMPTY_FILE,
-            mcp_file=read(files.mcp_file, MCP_FILE, parse_mcp_file) if files.mcp_file else EMPTY_FILE,
-            prompt=prompt,
-            rules=tuple(read(entry, Rule.kind, parse_rule) for entry in files.rules),
-            references=tuple(read(entry, Reference.kind, parse_reference) for entry in files.references),
-            notes=notes,
+    def _read_layer(self, place: AgentsFolder, name: str) -> AgentLayer:
+        folder, notes, read = place.agent_folder(name), list[str](), self._file_cache.get
+        entry, mcp_entry = stat_file(folder / AGENT_FILE), stat_file(place.root / MCP_FILE)
+        file = self._read_agent_file(place, entry, name) if entry else EMPTY_FILE
+        prompt = (
+            self._read_prompt(folder / os.path.expanduser(named), file, notes)
+            if (named := file.values.get("system_prompt_file"))
+            else None
         )
+        parse_mcp_file = partial(read_mcp_file, is_yours=place.is_yours)
+        rules, references = (
+            tuple(
+                read(each, kind.kind, partial(read_source_file, kind))
+                for each in place.markdown_files(folder / part, notes)
+            )
+            for part, kind in (("rules", Rule), ("references", Reference))
+        )
+        return AgentLayer(
+            file=file,
+            mcp_file=read(mcp_entry, MCP_FILE, parse_mcp_file) if mcp_entry else EMPTY_FILE,
+            prompt=prompt,
+            rules=rules,
+            references=references,
+            notes=tuple(notes),
+        )
+
+    def _read_prompt(self, path: Path, file: AgentFile, notes: list[str]) -> str | None:
+        if (entry := stat_file(path)) is None:
+            notes.append(f"{file.path}: cannot read the system prompt file {path}: there is no such file")
+            return None
+        text, problem = self._file_cache.get(entry, "prompt", decoded)
+        notes += [problem] if problem else []
+        return None if problem else text.strip()
 
     def _read_agent_file(self, place: AgentsFolder, entry: FileEntry, name: str) -> AgentFile:
         """Read the file; keep only what a project may set if it is a project's."""
@@ -352,11 +297,11 @@ class Agents:
 
     # -- writing
 
-    def set_include(self, name: str, id: SourceId | str, include: Include) -> Path:
+    def set_include(self, name: str, id: SourceId | str, mode: str) -> Path:
         """Write the include mode of a source (by id) or of a server (by name). Returns the file."""
         agent = self.read(name)
-        if include not in INCLUDES:
-            raise Invalid(f"{include!r} is not allowed; it takes {' or '.join(INCLUDES)}", include=include)
+        if (include := next((each for each in INCLUDES if each == mode), None)) is None:
+            raise Invalid(f"unknown mode {mode!r}: use {', '.join(INCLUDES[:-1])} or {INCLUDES[-1]}", mode=mode)
         servers = {BUILT_IN_SERVER, *(server.name for server in agent.servers)}
         id = SourceId("tool", "", id) if isinstance(id, str) and id in servers else id
         id = parse_include_key(id, servers) if isinstance(id, str) else id
@@ -382,28 +327,16 @@ class Agents:
         with private_home(self.home):
             toml_file.write(path, text)
 
-    def create(self, name: str, *, in_project: bool = False, model: str = "", description: str = "") -> NewAgent:
+    def create(self, name: str, *, in_project: bool = False, model: str = "", description: str = "") -> Path:
         """Make the folder of a new agent, in the user's home or in the project. Invalid if it exists."""
         check_agent_name(name)
         project = self.project or Path.cwd()
         folder = (project / ".recto" if in_project else self.home) / AGENTS_FOLDER / name
-        others = tuple(other for _, other in self.agent_folders(name) if other != folder)
         with private_home(self.home):
             make_agent(folder, name, model, description)
         if in_project:
             self._accept(project, name, "model", model, folder / AGENT_FILE)
-        return NewAgent(folder, others)
-
-    def text(self, name: str) -> str:
-        """The text of its agent.toml, or of a commented initial one if there is none."""
-        path = self.writable_file(name)
-        return toml_file.file_text(path) if path.is_file() else agent_toml(name)
-
-    def write_text(self, name: str, text: str) -> Path:
-        """Replace its agent.toml; problems in the text become notes of the agent."""
-        path = self.writable_file(name)
-        self._write(path, f"{text}\n")
-        return path
+        return folder
 
     def unset(self, name: str, key: str) -> Path:
         """Remove a setting from the file that sets it, the project's first. Returns the file."""

@@ -9,21 +9,15 @@ from collections.abc import Callable, Collection
 from datetime import date
 from functools import cache, wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from msgspec import Struct
 
 from recto.base.text import clean, shown
-from recto.chat.conversation import ConversationState
-from recto.chat.message import Role
 from recto.errors import Invalid
 from recto.sources.source import SOURCE_KINDS
 from recto.sources.tool_definition import ToolChange
-from recto.store.document_uses import Grouping
-from recto.store.fact import FACT_KINDS
-from recto.store.spending import SpentBy
 from recto.tasks.run import MOST_RUN_STEPS
-from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS
 
 T = TypeVar("T", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,77 +71,59 @@ TIME = ArgumentRule("a time", lambda value: _is_name(value) or isinstance(value,
 BOUND = ArgumentRule(
     "a time, an id or a number of a message", lambda value: TIME.accepts(value) or _is_whole(value, 0, LARGEST_NUMBER)
 )
-SWITCH = ArgumentRule("True or False", lambda value: isinstance(value, bool))
 NAMES = ArgumentRule("a list of names", lambda value: _are(value, _is_name))
 PLACE = ArgumentRule("a path", _is_place)
 
 RULES: dict[str, ArgumentRule] = {
-    **dict.fromkeys(("agent", "key", "mode", "model", "name", "path", "server", "source", "strategy", "tool"), NAME),
-    **dict.fromkeys(("set_include.named", "add_source.named", "remove_source.named"), NAME),
+    **dict.fromkeys(("agent", "key", "mode", "model", "name", "path", "section", "server", "source"), NAME),
+    **dict.fromkeys(("strategy", "tool", "set_include.named", "add_source.named", "remove_source.named"), NAME),
     **dict.fromkeys(("conversation", "id", "message", "named", "request", "compare.before", "compare.after"), ID),
     **dict.fromkeys(("goal", "keep", "text", "title"), TEXT),
     **dict.fromkeys(("since", "before"), TIME),
     "path.before": ID,
-    "alternatives.messages": NAMES,
-    "section": NAME,
-    **dict.fromkeys(("block", "place"), _whole(0, LARGEST_NUMBER)),
     **{f"{method}.{name}": BOUND for method in ("messages", "transcript") for name in ("since", "before")},
-    **dict.fromkeys(
-        (
-            "anew",
-            "as_left",
-            "backups",
-            "can_ask",
-            "complete",
-            "deleted",
-            "dry_run",
-            "everything",
-            "fresh",
-            "unsent",
-            "vectors",
-            "with_system",
-            "with_tools",
-        ),
-        SWITCH,
-    ),
-    **dict.fromkeys(("names", "requests"), NAMES),
+    **dict.fromkeys(("alternatives.messages", "names", "requests"), NAMES),
     **dict.fromkeys(("file", "home", "vault", "project"), PLACE),
-    "settings": ArgumentRule(
-        "settings by their names", lambda value: isinstance(value, dict) and _are(value, _is_name)
-    ),
-    "limit": _whole(1),
+    **dict.fromkeys(("block", "place"), _whole(0, LARGEST_NUMBER)),
+    **dict.fromkeys(("number", "older", "newer", "replaces", "window"), _whole(1, LARGEST_NUMBER)),
     "max_steps": _whole(1, MOST_RUN_STEPS),
+    "priority": _whole(1, 10),
+    "older_than": _whole(0, MOST_DAYS),
+    "prune.older_than": NAME,
     "max_cost": ArgumentRule(
         "an amount of US dollars above 0",
         lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf,
     ),
-    "older_than": _whole(0, MOST_DAYS),
+    "settings": ArgumentRule(
+        "settings by their names", lambda value: isinstance(value, dict) and _are(value, _is_name)
+    ),
     "accept_tools.changes": ArgumentRule(
         "a list of changes, as `tool_changes` gives them",
         lambda value: _are(value, lambda each: isinstance(each, ToolChange)),
     ),
-    "prune.older_than": NAME,
-    "state": _one_of(get_args(ConversationState)),
-    "call": _whole(1),
-    "media": _whole(1),
-    "window": _whole(1, LARGEST_NUMBER),
-    "priority": _whole(1, 10),
-    "role": _one_of(get_args(Role)),
-    "kind": _one_of(FACT_KINDS),
-    **dict.fromkeys(("number", "older", "newer", "replaces"), _whole(1, LARGEST_NUMBER)),
-    "by": _one_of(get_args(Grouping)),
-    **dict.fromkeys(("spending.by", "token_use.by"), _one_of(get_args(SpentBy))),
     "kinds": ArgumentRule(
         f"a list of {', '.join(SOURCE_KINDS)}", lambda value: _are(value, lambda each: each in SOURCE_KINDS)
     ),
-    **dict.fromkeys(("export.format", "export_file.format"), _one_of(EXPORT_FORMATS)),
-    "import_file.format": _one_of(IMPORT_FORMATS),
-    **dict.fromkeys(("listener", "progress"), ArgumentRule("a function", callable)),
 }
-"""By the name of the argument, or by `method.argument`."""
+"""By the name of the argument, or by `method.argument`. The others follow from their types."""
 _MESSAGES = ("given", "attachments", "messages", "prepared", "reply")
 CHECKED_ELSEWHERE = ("self", *_MESSAGES, "changes", "options", "value", "work", "wanted", "within")
 """Arguments that have their own checks."""
+
+
+@cache
+def rule_of(method: str, argument: str, annotation: Any) -> ArgumentRule | None:
+    if argument in CHECKED_ELSEWHERE and f"{method}.{argument}" not in RULES:
+        return None
+    if rule := RULES.get(f"{method}.{argument}") or RULES.get(argument):
+        return rule
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    kind = kinds[0] if len(kinds) == 1 and type(None) in get_args(annotation) else annotation
+    if get_origin(kind) is Literal:
+        return _one_of(get_args(kind))
+    if get_origin(kind) is Callable:
+        return ArgumentRule("a function", callable)
+    return {bool: ArgumentRule("True or False", lambda value: isinstance(value, bool)), int: _whole(1)}.get(kind)
 
 
 def checked_door(door: T) -> T:
@@ -168,11 +144,12 @@ def checked(function: F) -> F:
         for name, value in signature.bind(*args, **named).arguments.items():
             spec = signature.parameters[name]
             many = spec.kind is inspect.Parameter.VAR_KEYWORD
-            if many:
-                _check_known(value, spec.annotation)
+            types = _options(value, spec.annotation) if many else {name: spec.annotation}
             for argument, each in value.items() if many else ((name, value),):
                 if each is not None or not (many or _may_be_none(spec.annotation)):
-                    _check(function.__name__, argument, each)
+                    rule = rule_of(function.__name__, argument, types[argument])
+                    if rule and not rule.accepts(each):
+                        raise Invalid(f"{argument} must be {rule.words}, not {shown(each)}", argument=argument)
 
     if inspect.iscoroutinefunction(function):
 
@@ -196,15 +173,10 @@ def _may_be_none(annotation: Any) -> bool:
     return type(None) in get_args(annotation) or "None" in str(annotation)
 
 
-def _check_known(given: dict[str, object], annotation: Any) -> None:
-    """Raises Invalid for a keyword that is not in `**options: Unpack[Options]`."""
-    known = get_args(annotation)[0].__annotations__
+def _options(given: dict[str, object], annotation: Any) -> dict[str, Any]:
+    """The types in `**options: Unpack[Options]`. Raises Invalid for a keyword that is not among them."""
+    known: dict[str, Any] = get_args(annotation)[0].__annotations__
     if unknown := sorted(given.keys() - known.keys()):
         name = unknown[0] if unknown[0].isidentifier() else shown(unknown[0])
         raise Invalid(f"there is no option {name}; there are: {', '.join(known)}", option=unknown[0])
-
-
-def _check(method: str, argument: str, value: object) -> None:
-    rule = RULES.get(f"{method}.{argument}") or RULES.get(argument)
-    if rule and not rule.accepts(value):
-        raise Invalid(f"{argument} must be {rule.words}, not {shown(value)}", argument=argument)
+    return known

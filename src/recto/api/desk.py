@@ -4,21 +4,22 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Concatenate, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
 from recto.agents.agents import Agents
 from recto.api.arguments import checked, checked_door
 from recto.api.loop import in_store, in_thread
-from recto.api.store_queries import SentText, SpentWithin, StoreQueries
+from recto.api.store_queries import StoreQueries
 from recto.api.talk import AsyncTalk
 from recto.base import locations
 from recto.base.home_files import private_home
 from recto.base.text import clean
 from recto.chat.conversation import Conversation, ConversationState
-from recto.chat.message import now
+from recto.chat.message import Role, now
 from recto.engine import Engine
 from recto.errors import Invalid, NotFound, RectoError
 from recto.mcp.allowed_tools import Trust
@@ -27,25 +28,23 @@ from recto.memory.fact_memory import FactMemory
 from recto.providers.model import Model
 from recto.recall.indexed_message import IndexStatus
 from recto.recall.message_search import FoundMessages, MessageQuery, Time, search_messages
-from recto.reports.source_report import SourceReport
 from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT
 from recto.sources.tool_definition import ToolChange
-from recto.store.comparison import Difference
 from recto.store.document_uses import DocumentTally, Grouping
-from recto.store.records import Record
-from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
 from recto.store.trash import PruneReport, time_before
-from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
+from recto.transfer.report import ImportOptions, ImportReport, Place
 from recto.turn.messages import pending_reply
 from recto.turn.session import PROJECT, SETTINGS, ChatSession
 from recto.vault.vault import NO_VAULT, Vault
 from recto.vault.vault_search import VaultSearch
 from recto.window.calibration import TokenCalibration, learned
 
+P = ParamSpec("P")
+T = TypeVar("T")
 # Search hits to collect conversations from: many may be in the same one.
 HITS_LOOKED_AT = 100
 
@@ -60,6 +59,18 @@ class TalkOptions(TypedDict, total=False):
 
 
 checked_door(FactMemory)
+
+
+def queried(
+    query: Callable[Concatenate[StoreQueries, P], T],
+) -> Callable[Concatenate["AsyncDesk", P], Coroutine[Any, Any, T]]:
+    """A method of the desk that answers as the reader of its store does, in another thread."""
+
+    @wraps(query)
+    async def wait(self: "AsyncDesk", /, *args: P.args, **named: P.kwargs) -> T:
+        return await asyncio.to_thread(query, self._reader, *args, **named)
+
+    return wait
 
 
 @checked_door
@@ -202,7 +213,7 @@ class AsyncDesk:
         text: str,
         *,
         conversation: str | None = None,
-        role: str | None = None,
+        role: Role | None = None,
         since: Time | None = None,
         before: Time | None = None,
         limit: int = 20,
@@ -221,13 +232,8 @@ class AsyncDesk:
         return search_messages(self.engine.message_index, self.store, query)
 
     def _search_complete(self, query: MessageQuery) -> FoundMessages:
-        archive = self.engine.message_index
-        archive.catch_up()
-        archive.settle(self.settings.search.timeout_s)
-        before, found = archive.was_renewed, self._search(query)
-        if archive.was_renewed == before:
-            return found
-        archive.catch_up()  # the index was found damaged while reading
+        self.engine.message_index.catch_up()
+        self.engine.message_index.settle(self.settings.search.timeout_s)
         return self._search(query)
 
     @in_thread
@@ -251,10 +257,7 @@ class AsyncDesk:
 
     # -- in and out
 
-    @in_thread
-    def export(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
-        """Writes a conversation (by default the latest) into a file, whole or not at all."""
-        return self._reader.export_file(file, conversation, **options)
+    export = queried(StoreQueries.export_file)
 
     @in_thread
     def import_file(self, file: Place, **options: Unpack[ImportOptions]) -> ImportReport:
@@ -327,57 +330,23 @@ class AsyncDesk:
 
     # -- records. A request is named by its id, by a message's id or number (`#12`), as `last` or `previous`.
 
-    @in_thread
-    def record(self, request: str | None = None) -> Record:
-        """The record of a request, without its bytes; by default the last one of the latest conversation."""
-        return self._reader.record(request)
-
-    @in_thread
-    def rebuild(self, request: str | None = None) -> bytes:
-        """The exact bytes that were sent. Raises Altered if they can no longer be rebuilt."""
-        return self._reader.rebuild(request)
-
-    @in_thread
-    def compare(self, before: str | None = None, after: str | None = None) -> Difference:
-        """The additions, removals and changes between two requests; a single one is compared with its predecessor."""
-        return self._reader.compare(before, after)
+    record = queried(StoreQueries.record)
+    rebuild = queried(StoreQueries.rebuild)
+    compare = queried(StoreQueries.compare)
+    sent_source = queried(StoreQueries.sent_source)
+    sent_pick = queried(StoreQueries.sent_pick)
+    attached = queried(StoreQueries.attached)
 
     @in_thread
     def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
         """For each request (all by default): None if it rebuilds, else the difference."""
         return list(self._reader.verify(requests))
 
-    @in_thread
-    def sent_source(self, request: str | None, source: str) -> SentText:
-        """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it was sent with a request."""
-        return self._reader.sent_source(request, source)
-
-    @in_thread
-    def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
-        """The text of anything in a request as it was sent: the pick at this position of a section, from 0 on."""
-        return self._reader.sent_pick(request, section, place)
-
-    @in_thread
-    def attached(self, message: str, block: int) -> tuple[str, bytes]:
-        """The media type and bytes of an image or file in a message, by the number of its block, from 0 on."""
-        return self._reader.attached(message, block)
-
     # -- reports over all conversations
 
-    @in_thread
-    def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
-        """How replies used their sources, with suggestions."""
-        return self._reader.source_report(agent, since)
-
-    @in_thread
-    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
-        """The cost of requests, including summaries: in total, or by day, model, conversation or purpose."""
-        return self._reader.spending(by, **within)
-
-    @in_thread
-    def token_use(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[TokenUse]:
-        """Tokens that requests read and wrote, and their cost, summed as in `spending`."""
-        return self._reader.token_use(by, **within)
+    source_report = queried(StoreQueries.source_report)
+    spending = queried(StoreQueries.spending)
+    token_use = queried(StoreQueries.token_use)
 
     @in_thread
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:

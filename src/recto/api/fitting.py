@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct
@@ -39,9 +38,6 @@ RECENT, LEAST_RECENT = 6, 2
 # Only the total is limited here.
 ALL_SHARES = Shares(1.0, 1.0, 1.0)
 MOST_PASSES, MOST_TRIES = 4, 8
-# Characters that a summary is made from: about half a second of work. Longer lists give their beginning and the newest
-# part.
-MOST_READ, OLDEST_SHARE = 120_000, 1 / 6
 EVERYTHING_FITS = "everything fits"
 STANDS_IN = WrittenSummary("…", made_by="extractive")
 
@@ -260,19 +256,20 @@ class Fitting:
     # -- what replaces them
 
     def _tell(self) -> None:
+        from recto.summary.extractive_summary import extraction_of  # compiles patterns: a tenth of a second
+
         if self.block is None or not self.block.summary or self.block.summary != STANDS_IN.text:
             self._summary = self._count_summary() if self.block else ZERO
             return
-        told = [message for message in self.messages[: self.covered] if message.id not in self.block.lifted]
-        read = _as_much_as_is_read(told)
+        read = [message for message in self.messages[: self.covered] if message.id not in self.block.lifted]
         characters = sum(len(message.text) + sum(len(r.text) for r in message.results) for message in read)
         tokens = sum(self.counts[int(message.id)].tokens for message in read)
         density = max(0.2, min(2.0, tokens / max(1, characters)))
         self.block = replace(self.block, summary=".")
         limit = self._summary_room - self._count_summary().tokens
+        extraction = extraction_of(tuple(read), lambda text: math.ceil(len(text) * density))
         for _ in range(MOST_TRIES):
-            text = _extracted(tuple(read), max(1, limit), density)
-            self.block = replace(self.block, summary=text)
+            self.block = replace(self.block, summary=extraction.within(max(1, limit)))
             self._summary = self._count_summary()
             if self._summary.tokens <= self._summary_room or limit <= 1:
                 break
@@ -324,13 +321,9 @@ class Fitting:
 
 
 def _read(format: ClientFormat, given: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Indexes become ids. Unreadable messages become text, since only their size matters."""
-    try:
-        read = format.read_messages(given)
-    except Invalid:
-        read = [_read_alone(format, message) for message in given]
+    """Indexes become ids."""
     messages: list[Message] = []
-    for entries in read:
+    for entries in format.read_messages(given):
         messages.append(_message(messages, entries))
     return messages
 
@@ -343,35 +336,7 @@ def _message(earlier: Sequence[Message], entries: Sequence[Entry]) -> Message:
     return replace(message, priority=priority_of(message, is_first=awaits_task(earlier)))
 
 
-def _read_alone(format: ClientFormat, message: Mapping[str, Any]) -> list[Entry]:
-    try:
-        return format.read_messages([message])[0]
-    except Invalid:
-        role: Role = "assistant" if message.get("role") == "assistant" else "user"
-        return [Entry(role, (Text(dumps(message.get("content"))),))]
-
-
 def _with_excerpt(block: Block, call: str, text: str) -> Block:
     if call:
         return replace(block, text=text) if isinstance(block, ToolResult) and block.call_id == call else block
     return replace(block, text=text) if isinstance(block, Text) else block
-
-
-def _as_much_as_is_read(messages: Sequence[Message]) -> list[Message]:
-    """The beginning, which has the task, and the newest, from which the chat continues."""
-    sizes = [len(message.text) + sum(len(result.text) for result in message.results) for message in messages]
-    if sum(sizes) <= MOST_READ:
-        return list(messages)
-    oldest = sum(size <= MOST_READ * OLDEST_SHARE for size in accumulate(sizes))
-    newest = sum(size <= MOST_READ * (1 - OLDEST_SHARE) for size in accumulate(reversed(sizes)))
-    return [*messages[:oldest], *messages[max(oldest, len(messages) - newest) :]]
-
-
-@lru_cache(maxsize=32)
-def _extracted(messages: tuple[Message, ...], limit: int, density: float) -> str:
-    """Cached for the next call, which asks for the same until more is left out."""
-    from recto.summary.extractive_summary import (
-        extraction_of,  # compiles the patterns of summaries: a tenth of a second
-    )
-
-    return extraction_of(messages, lambda text: math.ceil(len(text) * density)).within(limit)

@@ -4,13 +4,10 @@ Every turn is an ordinary one (`Engine.send`): this only decides whether another
 state is read from the messages of the path, so it can continue after Ctrl-C, a crash or a refusal."""
 
 import asyncio
-import math
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 from msgspec.structs import replace
 
@@ -23,7 +20,7 @@ from recto.chat.blocks import unique_references
 from recto.engine import Engine
 from recto.errors import Invalid, RectoError, SpendLimit
 from recto.events import Event, Noticed, PlanChanged, RunEnded
-from recto.tasks.run import DEFAULT_STEPS, PAGE, FileUse, RunReport, RunStatus, StoredRun, TaskRun, read_run, run_entry
+from recto.tasks.run import DEFAULT_STEPS, PAGE, RunReport, RunStatus, StoredRun, TaskRun, read_run, run_entry
 from recto.turn.context import CallOptions
 from recto.turn.emitting import Emit
 from recto.turn.session import ChatSession
@@ -93,20 +90,14 @@ def run_lock(engine: Engine, conversation: str, name: str) -> Iterator[None]:
             import fcntl  # not available on every system
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
         except ImportError:
-            is_ours = True
-        except OSError:
-            is_ours = False
-        if not is_ours:
-            raise going_on
-        try:
-            with engine.store.database.hold(f"run {conversation}") as is_free:
-                if not is_free:
-                    raise going_on
-                yield
-        finally:
-            path.unlink(missing_ok=True)
+            pass
+        except OSError as why:
+            raise going_on from why
+        with engine.store.database.hold(f"run {conversation}") as is_free:
+            if not is_free:
+                raise going_on
+            yield
 
 
 class GoalRun:
@@ -184,7 +175,6 @@ class GoalRun:
             run.max_steps,
             text=next((each.text for each in reversed(messages) if each.role == "assistant" and each.text), ""),
             references=unique_references(reference for message in messages for reference in message.references),
-            files=tuple(self._files(messages[0].created if messages else "")),
             refused=tuple(run.refused),
             input=sum(usage.input for usage in usages),
             output=sum(usage.output for usage in usages),
@@ -192,26 +182,6 @@ class GoalRun:
             cost_usd=None if spent.unpriced else round(spent.cost_usd, 9),
             duration_s=round(time.monotonic() - self._began, 3),
         )
-
-    def _files(self, began: str) -> Iterator[FileUse]:
-        """Files named by calls, with their current state if they are in the project or the vault."""
-        vault, start = self._session.vault, datetime.fromisoformat(began).timestamp() if began else math.inf
-        folders = [self._session.project or self._engine.folder, *([vault.root] if vault else [])]
-        for each in self._run.files.values():
-            if not each.is_planned:
-                yield each.seen(_modified(each.path, folders), start)
-
-
-def _modified(path: str, folders: Sequence[Path]) -> float | None:
-    """The time of the last change; None for a file that is missing or elsewhere, and for a folder, whose time changes
-    with its files."""
-    for folder in folders:
-        with suppress(OSError, ValueError):
-            real = Path(os.path.realpath(folder / path))
-            if real.is_relative_to(os.path.realpath(folder)):
-                modified = real.stat().st_mtime  # raises if it is not in this folder
-                return None if real.is_dir() else modified
-    return None
 
 
 def _ended(run: TaskRun, idle: int) -> tuple[RunStatus, str] | None:

@@ -2,20 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn
 
 from msgspec import Struct
 
 from recto.agents.agent import Agent
-from recto.agents.agent_file import BUILT_IN_TOOLS
 from recto.chat.message import now
 from recto.engine import Engine
-from recto.errors import Invalid, NotFound
+from recto.errors import NotFound
 from recto.plugins import plugins_of
 from recto.sources.overrides import SourceList, SourceOverrides, SourceStatus, find_source
-from recto.sources.source import BUILT_IN_SERVER, INCLUDES, Include, Source, SourceId, SourceKind, placeholder_source
+from recto.sources.source import BUILT_IN_SERVER, Source, SourceId, SourceKind, placeholder_source
 from recto.turn.session import ChatSession
 
 Change = Callable[[SourceOverrides, Source], SourceOverrides]
@@ -26,7 +23,7 @@ class IncludeChange(Struct, frozen=True):
 
     name: str
     """As in commands: `rule:style`, `tool:github/create_issue`, `tool:github` for all tools of a server."""
-    include: Include
+    include: str
     agent: str
     file: Path
 
@@ -99,64 +96,33 @@ class SourceChanges:
 
     async def set_include(self, name: str, mode: str) -> IncludeChange:
         """Writes to the agent's file. Raises NotFound for a source that the agent does not have."""
-        include = next((each for each in INCLUDES if each == mode), None)
-        if include is None:
-            raise Invalid(f"unknown mode {mode!r}: use {', '.join(INCLUDES[:-1])} or {INCLUDES[-1]}", mode=mode)
-        meant = await self._meant(name)
-        file = await asyncio.to_thread(self._engine.agents.set_include, self._agent.name, meant, include)
-        return IncludeChange(
-            str(meant) if isinstance(meant, SourceId) else f"tool:{meant}", include, self._agent.name, file
-        )
-
-    async def _meant(self, name: str) -> SourceId | str:
-        """The source, or the server if all its tools are meant."""
-        servers = {BUILT_IN_SERVER, *(each.name for each in self._agent.servers)}
-        id, alone = SourceId.parse(name), name.partition(":")[2]
-        if id.kind == "tool" and alone in servers:
-            return alone
-        if id.kind != "tool" or (id.server == BUILT_IN_SERVER and id.name in BUILT_IN_TOOLS):
-            return id
-        return self._tool(id, alone, await self.listing("tool"))
-
-    def _tool(self, id: SourceId, alone: str, listing: SourceList) -> SourceId:
-        """A tool of a server, also by the name that models use. An unreachable server may have any tool, and the
-        server's settings may name one that is not offered."""
-        tools = {each.source.name: each.source.id for each in listing.items}
-        if id.server == BUILT_IN_SERVER:
-            ours = [SourceId(id.kind, each, BUILT_IN_SERVER) for each in BUILT_IN_TOOLS]
-            return tools.get(id.name) or _refuse(alone, [*tools.values(), *ours])
-        theirs = [each for each in tools.values() if each.server == id.server]
-        config = self._agent.server(id.server)
-        is_named = config is not None and id.name in config.tools
-        return id if is_named or not theirs or id in theirs else _refuse(alone, theirs)
+        id = SourceId.parse(name)
+        if id.kind == "tool" and id.server != BUILT_IN_SERVER:
+            offered = [each.source.id for each in (await self.listing("tool")).items]
+            theirs, config = [each for each in offered if each.server == id.server], self._agent.server(id.server)
+            # an unreachable server may have any tool, and its settings may name one that is not offered
+            if theirs and id not in theirs and not (config and id.name in config.tools):
+                hint = "`recto sources list --kind tool` shows what there is"
+                raise NotFound(f"the MCP server {id.server} has no tool {id.name}; {hint}", name=name)
+        file = await asyncio.to_thread(self._engine.agents.set_include, self._agent.name, name, mode)
+        return IncludeChange(name if id.kind == "tool" else str(id), mode, self._agent.name, file)
 
     # -- approvals
 
     def allowed(self, named: str) -> str:
-        """The server or `server/tool` that is meant. Raises NotFound for one that the agent does not have, as far as
-        that is known without starting a server."""
+        """The server or `server/tool` that is meant. Raises NotFound for a server that the agent does not have."""
         tool = named.removeprefix("tool:")
-        server, _, name = tool.partition("/")
         theirs = [*(each.name for each in self._agent.servers), *(each.name for each in plugins_of("tool"))]
         servers = list(dict.fromkeys((BUILT_IN_SERVER, *theirs)))
-        if server not in servers:
+        if tool.partition("/")[0] not in servers:
             known = ", ".join(servers)
             raise NotFound(f"a tool is named SERVER or SERVER/TOOL, not {named}; the servers are: {known}", name=named)
-        config = self._agent.server(server)
-        is_theirs = config is not None and bool(name) and server != BUILT_IN_SERVER
-        known_tools = self._engine.servers.known_tools(config, self._engine.project) if config and is_theirs else None
-        if known_tools is not None and name not in known_tools:
-            near = get_close_matches(name, known_tools, 3) or sorted(known_tools)[:10]
-            raise NotFound(f"the MCP server {server} has no tool {name}; it has: {', '.join(near)}", name=name)
         return tool
 
     async def ask_again(self, named: str) -> ApprovalChange:
         """Raises NotFound unless the tool is allowed in the conversation or belongs to one of the agent's servers."""
         tool = named.strip().removeprefix("tool:").strip('"')
         allowed = (await self.overrides()).allowed
-        # the tool's name is enough if only one such tool was allowed
-        meant = [each for each in allowed if each.partition("/")[2] == tool]
-        tool = meant[0] if len(meant) == 1 else tool
         server, _, name = tool.partition("/")
         config = self._agent.server(server)
         if config is None and server != BUILT_IN_SERVER and tool not in (*allowed, *self._session.allowed):
@@ -166,12 +132,3 @@ class SourceChanges:
             await self._amend(lambda overrides: overrides.disallow(tool))
         approval = (config.approval_of(name) if name else config.approval) if config else None
         return ApprovalChange(tool, config.origin if config and approval == "allow" else "")
-
-
-def _refuse(alone: str, known: Sequence[SourceId]) -> NoReturn:
-    """Suggests a similar tool: first one of the same name, on any server."""
-    wanted = alone.rpartition("/")[2]
-    by_name = {each.name: each for each in reversed(known)}
-    near = get_close_matches(wanted, by_name, 1)
-    hint = f"did you mean {by_name[near[0]]}?" if near else "`recto sources list --kind tool` shows what there is"
-    raise NotFound(f"there is no tool {alone}; {hint}", name=alone)

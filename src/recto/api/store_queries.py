@@ -126,12 +126,12 @@ class StoreQueries:
             raise NotFound(f"{found.name} gave {len(found.media)} pictures or files, not {media}")
         return self._store.blobs.get(found.media[media - 1].rpartition(" ")[2])
 
-    def attached(self, named: str, block: int) -> tuple[str, bytes]:
+    def attached(self, message: str, block: int) -> tuple[str, bytes]:
         """The media type and bytes of an image or file in a message, by the number of its block, from 0 on."""
-        message = self.message(named)[1]
-        found = message.blocks[block] if 0 <= block < len(message.blocks) else None
+        owner = self.message(message)[1]
+        found = owner.blocks[block] if 0 <= block < len(owner.blocks) else None
         if not isinstance(found, Image | File) or not (found.sha256 or found.base64):
-            raise NotFound(f"message #{message.said} has no attachment in block {block}", id=message.id)
+            raise NotFound(f"message #{owner.said} has no attachment in block {block}", id=owner.id)
         data = self._store.blobs.get(found.sha256) if found.sha256 else base64.b64decode(found.base64)
         return found.media_type, data
 
@@ -151,15 +151,16 @@ class StoreQueries:
         of_request = full_id(self._store, "request", named)
         return self._records.named(full_id(self._store, "message", named) if of_request == named else of_request)
 
-    def record(self, named: str | None = None) -> Record:
-        return self._records.record(self.request_id(named))
+    def record(self, request: str | None = None) -> Record:
+        """The record of a request, without its bytes; by default the last one of the latest conversation."""
+        return self._records.record(self.request_id(request))
 
-    def rebuild(self, named: str | None = None) -> bytes:
+    def rebuild(self, request: str | None = None) -> bytes:
         """The exact bytes that were sent. Raises Altered if they can no longer be rebuilt."""
-        return self._records.rebuild(self.request_id(named))
+        return self._records.rebuild(self.request_id(request))
 
     def compare(self, before: str | None = None, after: str | None = None) -> "Difference":
-        """Two requests; a single one is compared with its predecessor."""
+        """The additions, removals and changes between two requests; a single one is compared with its predecessor."""
         one = self.request_id(before)
         pair = (self._records.before(one), one) if after is None else (one, self.request_id(after))
         return self._records.compare(*pair)
@@ -173,9 +174,9 @@ class StoreQueries:
         """The ids of the requests that were never sent, among these (all by default)."""
         return self._records.unsent(None if requests is None else [self.request_id(each) for each in requests])
 
-    def sent_source(self, named: str | None, source: str) -> SentText:
+    def sent_source(self, request: str | None, source: str) -> SentText:
         """The text of `rule:NAME`, `ref:NAME` or `tool:SERVER/NAME` as it was sent with a request."""
-        record, wanted = self.record(named), SourceId.parse(source)
+        record, wanted = self.record(request), SourceId.parse(source)
         sent = next((pick for pick in record.account.picks() if pick.source == wanted), None)
         if sent is None:
             raise NotFound(f"{wanted} was not sent with this request", source=source, request=record.id)
@@ -183,9 +184,9 @@ class StoreQueries:
             raise NotFound(f"the text of {wanted} is not kept: the request names it without a hash")
         return SentText(sent, self._store.blobs.get(sent.sha256).decode(errors="replace"))
 
-    def sent_pick(self, named: str | None, section: str, place: int) -> SentText:
+    def sent_pick(self, request: str | None, section: str, place: int) -> SentText:
         """The text of anything in a request as it was sent: the pick at this position of a section, from 0 on."""
-        record = self.record(named)
+        record = self.record(request)
         picks = tuple(record.account.picks(section))
         if not 0 <= place < len(picks):
             raise NotFound(f"the {section} of this request hold {len(picks)} parts, not {place + 1}", request=record.id)
@@ -204,7 +205,7 @@ class StoreQueries:
         return export_chunks(self._store, ids, options.get("format") or "json")
 
     def export_file(self, file: Place, conversation: str | int | None = None, **options: Unpack[ExportOptions]) -> Path:
-        """Writes the same into a file, whole or not at all."""
+        """Writes a conversation (by default the latest) into a file, whole or not at all."""
         from recto.transfer.exporter import write_chunks  # as above
 
         place = Path(file).expanduser()
@@ -229,11 +230,11 @@ class StoreQueries:
         return reply_contexts(self._store, agent, since)
 
     def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
-        """The cost of requests, including summaries and other side calls."""
+        """The cost of requests, including summaries: in total, or by day, model, conversation or purpose."""
         return self._store.spending.by(by, *self._calls(within))
 
     def token_use(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[TokenUse]:
-        """Tokens that requests read and wrote, as reported, and their cost."""
+        """Tokens that requests read and wrote, as reported, and their cost, summed as in `spending`."""
         return self._store.spending.tokens(by, *self._calls(within))
 
     def _calls(self, within: SpentWithin) -> tuple[str | None, str | None]:
@@ -300,13 +301,12 @@ def full_id(store: Store, kind: IdKind, named: str, home: str | None = None) -> 
 
 
 def _titled(store: Store, title: str, *, deleted: bool) -> Conversation:
-    """Looks for the exact title, then for one that differs only in case, has this prefix, or contains it."""
+    """Looks for the exact title, then for one that differs only in case, then for one that contains it."""
     known, wanted = store.tree.conversations(limit=None), " ".join(title.split())
     part = wanted.casefold()
     fits: list[Callable[[str], bool]] = [
         lambda title: title == wanted,
         lambda title: title.casefold() == part,
-        lambda title: title.casefold().startswith(part),
         lambda title: part in title.casefold(),
     ]
     named = [each for each in known if part and (deleted or not each.deleted)]

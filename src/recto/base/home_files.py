@@ -20,11 +20,11 @@ SERVERS, SETTINGS = "projects", "settings"
 """Sections of the file. The servers' was the first, and keeps its name."""
 HISTORY_FILE, CRASH_FILE, KEYS_FILE = "history", "crash.log", "keys.json"
 PAGE_FILE = "page.json"
-ALLOWED_FOLDER, PARKED_FOLDER = "allowed", "attachments"
+ALLOWED_FOLDER = "allowed"
 
 _OWN_NAMES = {
     *(TRUST_FILE, HISTORY_FILE, CRASH_FILE, KEYS_FILE, PAGE_FILE, "config.toml", "models.toml", ".mcp.json"),
-    *(ALLOWED_FOLDER, PARKED_FOLDER, "agents", "backups", "models", RUNS_FOLDER, "servers", "vaults"),
+    *(ALLOWED_FOLDER, "agents", "backups", "models", RUNS_FOLDER, "servers", "vaults"),
 }
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

@@ -174,7 +174,7 @@ def list_agents(as_json: bool) -> None:
     else:
         for line in agent_table(agents, found):
             show.say(line)
-    for note in (*agents.invalid_folders(), *(note for agent in found for note in agent.notes if not as_json)):
+    for note in (note for agent in found for note in agent.notes if not as_json):
         show.note(note)
 
 
@@ -216,11 +216,9 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
     Example: recto agent new clerk --description "Answers letters"
     """
     made = _agents().create(name, in_project=project, model=model, description=description)
-    show.answer({"name": name, "folder": str(made.folder)} if as_json else f"agent {name} is made: {made.folder}")
+    show.answer({"name": name, "folder": str(made)} if as_json else f"agent {name} is made: {made}")
     if as_json:
         return
-    for other in made.others:
-        show.say(f"  there is one in {other} too: the project's wins, key by key")
     show.say("  agent.toml     model, instructions, settings, MCP servers; its comments explain them")
     show.say("  rules/         how it should behave: Markdown files, one as an example")
     show.say("  references/    what it should know: Markdown files")
@@ -235,21 +233,17 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
 @click.argument("key", required=False)
 @click.argument("value", required=False)
 @click.option("--unset", is_flag=True, help="Remove the setting from the agent's file.")
-@click.option("--edit", is_flag=True, help="Open the agent's file in your editor.")
 @options.as_json_option
-def config(name: str, key: str | None, value: str | None, unset: bool, edit: bool, as_json: bool) -> None:
+def config(name: str, key: str | None, value: str | None, unset: bool, as_json: bool) -> None:
     """See or change the settings of an agent, each with the file that says it.
 
     Example: recto agent config clerk context.threshold 0.7
     """
-    if (edit and (key or unset)) or (unset and (value is not None or key is None)):
-        raise click.UsageError("Give KEY with --unset, nothing with --edit, else KEY and VALUE.")
+    if unset and (value is not None or key is None):
+        raise click.UsageError("Give KEY with --unset, else KEY and VALUE.")
     agents = _agents()
     agents.check(name)
     about = ""
-    if edit:
-        _edit(agents, name, as_json)
-        return
     if key is None:
         _tell_settings(agents, name, as_json)
     elif unset:
@@ -304,17 +298,3 @@ def _unset(agents: "Agents", name: str, key: str, as_json: bool) -> None:
         show.emit(told)
     else:
         show.say(f"{found.spec.key} is removed from {path}; it is {show.literal(found.value)} now  [{found.origin}]")
-
-
-def _edit(agents: "Agents", name: str, as_json: bool) -> None:
-    from recto.cli.terminal import edited  # only to edit
-
-    path = agents.writable_file(name)
-    text = edited(agents.text(name))
-    if text is not None:
-        agents.write_text(name, text)
-    notes = agents.read(name).notes
-    told = {"agent": name, "file": str(path), "changed": text is not None, "notes": notes}
-    show.answer(told if as_json else f"{path} is {'as it was' if text is None else 'changed'}")
-    for note in () if as_json else notes:
-        show.note(note)

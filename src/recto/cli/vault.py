@@ -317,27 +317,6 @@ def _beside(tally: "DocumentTally", by: str) -> str:
 # -- links
 
 
-@command.command("resolve")
-@click.argument("text", metavar="LINK")
-@click.option("--from", "source", metavar="DOC", help="The note that holds the link.")
-@options.vault_options
-def resolve(text: str, source: str | None, flags: dict[str, str], as_json: bool) -> None:
-    """Show which file a link means.
-
-    Example: recto vault resolve "[[Budget#Table]]" --from Welcome
-    """
-    from recto.vault.links import link_to_json  # the vault: most commands need none
-
-    with options.open_vault(flags) as reader:
-        found = reader.resolve(text, source)
-        if as_json:
-            show.emit(link_to_json(found.link, found.path))
-        else:
-            show.say_styled(to_file(found.path, reader.vault.root / found.path))
-    if found.lacking:
-        show.note(found.lacking)
-
-
 @command.command("links")
 @click.argument("document", metavar="DOC")
 @options.vault_options

@@ -70,15 +70,6 @@ class McpServers:
             with suppress(RectoError):
                 self._begin_start(self._connection(config, project))
 
-    def known_tools(self, config: ServerConfig, project: Path | None) -> tuple[str, ...] | None:
-        """The names of a server's tools, if known without asking it."""
-        connection = self._connections.get(self._keys.get((config.name, project), ""))
-        tool_list = connection.tool_list if connection else None
-        if tool_list is None or not tool_list.tools:
-            with suppress(RectoError):
-                tool_list = self._cache.read(self._target(config, project).key)
-        return tuple(tool.name for tool in tool_list.tools) if tool_list else None
-
     def refresh(self) -> None:
         """Ask running servers for their tools again at the next offer."""
         for connection in list(self._connections.values()):

@@ -3,8 +3,7 @@ the plan is in every window of its run. The tool itself changes nothing: `TaskRu
 result.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct, to_builtins
@@ -20,15 +19,13 @@ STATUSES: tuple[str, ...] = get_args(StepStatus)
 CLOSED = ("done", "dropped")
 # A plan of 4,000 characters takes about a thousand tokens: an eighth of an 8k window.
 MOST_STEPS, LONGEST_STEP, LONGEST_PLAN = 100, 300, 4_000
-MOST_FILES, LONGEST_PATH, LONGEST_REASON = 8, 200, 600
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+LONGEST_REASON = 600
 _MARKS = {"pending": "[ ]", "active": "[>]", "done": "[x]", "blocked": "[!]", "dropped": "[-]"}
 
 
 class PlanStep(Struct, frozen=True):
     text: str
     status: StepStatus = "pending"
-    files: tuple[str, ...] = ()
 
 
 class TaskPlan(Struct, frozen=True):
@@ -76,62 +73,44 @@ class TaskPlan(Struct, frozen=True):
 
 
 def _line_of(number: int, step: PlanStep) -> str:
-    files = f" ({', '.join(step.files)})" if step.files else ""
-    return f"{_MARKS[step.status]} {number}. {step.text}{files}"
+    return f"{_MARKS[step.status]} {number}. {step.text}"
 
 
-def plan_from(arguments: Mapping[str, Any]) -> tuple[TaskPlan, tuple[str, ...]]:
-    """The plan of a call, and notes about what was cut or changed. Raises RectoError for an unusable plan."""
+def plan_from(arguments: Mapping[str, Any]) -> TaskPlan:
+    """The plan of a call. Raises RectoError for an unusable one."""
     given = arguments.get("steps")
     if not isinstance(given, list):
         raise RectoError('steps must be a list of objects such as {"text": "read the notes", "status": "active"}')
     if len(given) > MOST_STEPS:
-        raise RectoError(
-            f"a plan has at most {MOST_STEPS} steps, and this one has {len(given):,}: put several into one; nothing "
-            "was changed"
-        )
-    notes: list[str] = []
-    steps = tuple(_step(number, each, notes) for number, each in enumerate(given, 1))
+        why = f"a plan has at most {MOST_STEPS} steps, and this one has {len(given):,}"
+        raise RectoError(f"{why}: put several into one; nothing was changed")
+    steps = tuple(_step(number, each) for number, each in enumerate(given, 1))
     outcome, because = arguments.get("outcome"), arguments.get("because")
     if outcome not in (None, "", "active", "running", "done", "blocked"):
         raise RectoError("outcome must be done or blocked, or be left out while you work; nothing was changed")
-    why = _line(because, LONGEST_REASON, "because", notes) if isinstance(because, str) else ""
+    why = _line(because)[:LONGEST_REASON] if isinstance(because, str) else ""
     plan = TaskPlan(steps, cast(PlanOutcome, outcome if outcome in ("done", "blocked") else ""), why)
     if len(plan.text) > LONGEST_PLAN:
-        raise RectoError(
-            f"a plan has at most {LONGEST_PLAN:,} characters, and this one has {len(plan.text):,}: shorten its steps; "
-            "nothing was changed"
-        )
-    return plan, tuple(dict.fromkeys(notes))
+        why = f"a plan has at most {LONGEST_PLAN:,} characters, and this one has {len(plan.text):,}"
+        raise RectoError(f"{why}: shorten its steps; nothing was changed")
+    return plan
 
 
-def _step(number: int, given: object, notes: list[str]) -> PlanStep:
+def _step(number: int, given: object) -> PlanStep:
     given = {"text": given} if isinstance(given, str) else given
     if not isinstance(given, dict):
         raise RectoError(f"step {number} must be an object with text and status; nothing was changed")
     text, status = given.get("text"), given.get("status") or "pending"
-    if not isinstance(text, str) or not text.strip():
-        raise RectoError(f"step {number} has no text; nothing was changed")
+    if not isinstance(text, str) or not 0 < len(text.strip()) <= LONGEST_STEP:
+        raise RectoError(f"step {number} needs a text of at most {LONGEST_STEP} characters; nothing was changed")
     if status not in STATUSES:
         raise RectoError(f"the status of step {number} must be one of {', '.join(STATUSES)}; nothing was changed")
-    files = given.get("files") or ()
-    files = [files] if isinstance(files, str) else files if isinstance(files, Sequence) else ()
-    named = [_line(each, LONGEST_PATH, "a path", notes) for each in files if isinstance(each, str) and each.strip()]
-    if len(named) > MOST_FILES:
-        notes.append(f"of each step the first {MOST_FILES} files are kept")
-    line = _line(text, LONGEST_STEP, "the text of a step", notes)
-    return PlanStep(line, cast(StepStatus, status), tuple(named[:MOST_FILES]))
+    return PlanStep(_line(text), cast(StepStatus, status))
 
 
-def _line(text: str, most: int, what: str, notes: list[str]) -> str:
-    """The text on one line, without control characters, cut to the limit."""
-    line = " ".join(_CONTROL.sub(" ", clean(text)[0]).split())
-    if _CONTROL.search(text.strip()):
-        notes.append("line breaks and control characters were replaced by spaces")
-    if len(line) <= most:
-        return line
-    notes.append(f"{what} has at most {most} characters: what is longer was cut")
-    return line[: most - 1].rstrip() + "…"
+def _line(text: str) -> str:
+    """The text on one line, without control characters."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in clean(text)[0]).split())
 
 
 # -- the tool, and how to work in agent mode
@@ -162,7 +141,6 @@ PLAN_TOOL = Tool(
                     "properties": {
                         "text": {"type": "string"},
                         "status": {"type": "string", "enum": list(STATUSES)},
-                        "files": {"type": "array", "items": {"type": "string"}},
                     },
                     "required": ["text", "status"],
                 },
@@ -183,8 +161,6 @@ def plan_tool(rounds_left: Callable[[], str]) -> LocalTool:
     """`rounds_left` goes into the result, for the model."""
 
     def run(arguments: Mapping[str, Any]) -> str:
-        plan, notes = plan_from(arguments)
-        said = f"The plan is kept: {plan.in_words}. {rounds_left()}"
-        return f"{said}\nNote: {'; '.join(notes)}. It is kept as:\n{plan.text}" if notes else said
+        return f"The plan is kept: {plan_from(arguments).in_words}. {rounds_left()}"
 
     return LocalTool(PLAN_TOOL, run)

@@ -1,4 +1,4 @@
-"""TaskRun: work toward one goal: its limits, its plan, the files it works on, the calls that repeat.
+"""TaskRun: work toward one goal: its limits, its plan, the calls that repeat.
 
 It takes every round, live or from the messages of a path: the same rounds make the same run. A damaged import makes no
 run at worst.
@@ -6,10 +6,9 @@ run at worst.
 
 import hashlib
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -18,47 +17,18 @@ from recto.chat.blocks import DocumentReference, ToolCall, ToolResult
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.sources.tools import CANCELLED
-from recto.tasks.plan import LONGEST_PATH, UPDATE_PLAN, TaskPlan, plan_from
+from recto.tasks.plan import UPDATE_PLAN, TaskPlan, plan_from
 
 RunStatus = Literal["running", "done", "blocked", "out of steps", "out of money", "stopped"]
 DEFAULT_STEPS, MOST_RUN_STEPS = 20, 10_000
-# Most files named in a window, latest last; a report names all.
-NAMED_FILES = 40
 # The longest plan fits whole into windows from 6k on.
-OF_ROOM_FOR_PLAN, OF_ROOM_FOR_FILES, CHARACTERS_PER_TOKEN = 0.25, 0.06, 3
+OF_ROOM_FOR_PLAN, CHARACTERS_PER_TOKEN = 0.25, 3
 # The model is warned about a repeated call; one more ends the run.
 REPEATS = 2
 # From here on every round says how many are left.
 FEW = 3
 LONGEST_GOAL = 2_000
-# Times of messages are cut to milliseconds: a file with the same one existed before.
-CLOCK_S = 0.001
 _REMARK = "\n\n[Recto: "
-_PATH_NAME = re.compile(r"(?:^|_)(?:paths?|files?|file_?(?:name|path)|folder|directory|dir)$", re.IGNORECASE)
-_MAYBE_PATH_NAME = re.compile(r"(?:^|_)(?:source|destination|document)$", re.IGNORECASE)
-_LIKE_A_PATH = re.compile(r"[/\\]|\.\w{1,8}$")
-_CHANGES = re.compile(
-    r"write|edit|creat|delete|remove|rename|move|append|insert|replace|patch|mkdir|copy|save", re.IGNORECASE
-)
-
-
-class FileUse(Struct, frozen=True):
-    """A file or folder named by a successful call or by the plan."""
-
-    path: str
-    is_changed: bool = False
-    """True if the file itself, or the name of a tool that got it, shows a change."""
-    is_planned: bool = False
-    is_certain: bool = False
-    """True if the file was checked, not guessed."""
-
-    def seen(self, modified: float | None, began: float) -> "FileUse":
-        """Update from the file's time of modification, None if it cannot be found. A change during the run counts as
-        the run's only if a tool was to make one: somebody else may have made it."""
-        if modified is None:
-            return self
-        has_changed = modified > began + CLOCK_S
-        return replace(self, is_changed=has_changed, is_certain=has_changed is self.is_changed or not has_changed)
 
 
 class TaskRun(Struct):
@@ -72,8 +42,6 @@ class TaskRun(Struct):
     because: str = ""
     messages: list[str] = field(default_factory=list)
     """The messages that its turns answer: the goal, and later ones."""
-    files: dict[str, FileUse] = field(default_factory=dict)
-    """Files by path, those named last at the end."""
     refused: list[str] = field(default_factory=list)
     """Names of tools that did not run for lack of approval."""
     stops: str = ""
@@ -153,40 +121,16 @@ class TaskRun(Struct):
     def _note(self, call: ToolCall, result: ToolResult) -> None:
         if result.approval in ("denied", "unanswered", "changed", "forbidden") and call.name not in self.refused:
             self.refused.append(call.name)
-        if result.is_error:
-            return
-        given = _arguments(call)
-        if call.name == UPDATE_PLAN:
+        if call.name == UPDATE_PLAN and not result.is_error:
             with suppress(RectoError):  # the result of the call says so
-                self.plan, _ = plan_from(given)
-                for path in (path for step in self.plan.steps for path in step.files):
-                    self.files.setdefault(path, FileUse(path, is_planned=True))
-            return
-        is_changed = bool(_CHANGES.search(call.name.rpartition("__")[2]))
-        for path in _paths(given):
-            before = self.files.pop(path, None)
-            self.files[path] = FileUse(path, is_changed or bool(before and before.is_changed))
+                self.plan = plan_from(_arguments(call))
 
     # -- as the model reads it
 
     def text_within(self, room: int) -> str:
-        """Plan and files, for a window of this many tokens that no longer holds their calls."""
+        """The plan, for a window of this many tokens that no longer holds its calls."""
         plan = self.plan.text_within(int(room * OF_ROOM_FOR_PLAN * CHARACTERS_PER_TOKEN))
-        files = self._files_within(int(room * OF_ROOM_FOR_FILES * CHARACTERS_PER_TOKEN))
-        told = f"The plan so far ({self.plan.in_words}):\n{plan}" if plan else ""
-        return "\n\n".join(filter(None, (told, files)))
-
-    def _files_within(self, characters: int) -> str:
-        """The files of the work, only the latest if there are many."""
-        lines: list[str] = []
-        for each in list(self.files.values())[: -NAMED_FILES - 1 : -1]:
-            line = f"- {each.path}{' (changed)' if each.is_changed else ''}"
-            characters -= len(line) + 1
-            if characters < 0:
-                break
-            lines.append(line)
-        more = f" (the last {len(lines)} of {len(self.files)})" if len(lines) < len(self.files) else ""
-        return "\n".join((f"Files and folders of this work{more}:", *reversed(lines))) if lines else ""
+        return f"The plan so far ({self.plan.in_words}):\n{plan}" if plan else ""
 
     @property
     def short_goal(self) -> str:
@@ -224,24 +168,6 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def _paths(given: dict[str, Any]) -> Iterator[str]:
-    """Files and folders named in the arguments of a call, also in lists and lists of objects."""
-    for name, value in given.items():
-        if not (_PATH_NAME.search(name) or _MAYBE_PATH_NAME.search(name)):
-            continue
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, dict):
-                yield from _paths({name: own for name, own in each.items() if isinstance(own, str)})
-            elif isinstance(each, str) and _is_path(name, each.strip()):
-                yield each.strip()
-
-
-def _is_path(name: str, value: str) -> bool:
-    """True for a path. Under keys such as `source` or `document` it must look like one."""
-    is_line = 0 < len(value) <= LONGEST_PATH and value.isprintable()
-    return is_line and bool(_PATH_NAME.search(name) or _LIKE_A_PATH.search(value))
-
-
 # -- runs of stored messages
 
 # Messages read per step on the way back to the start of a run.
@@ -253,13 +179,9 @@ class StoredRun(Struct, frozen=True):
     messages: tuple[Message, ...]
 
 
-class ReadPage(Protocol):
-    def __call__(self, head: str, /, *, most: int) -> Sequence[Message]:
-        """At most this many messages up to a head, newest first."""
-
-
-def read_run(read: ReadPage, head: str | None) -> StoredRun | None:
-    """The last run on the path to `head`; other messages may follow it."""
+def read_run(read: Callable[..., Sequence[Message]], head: str | None) -> StoredRun | None:
+    """The last run on the path to `head`; other messages may follow it. `read(head, most=…)` gives messages up to a
+    head, newest first."""
     found: list[Message] = []
     run, at = None, head
     while at:
@@ -315,7 +237,7 @@ def rebuilt_run(messages: Sequence[Message]) -> TaskRun:
 
 
 class RunReport(Struct, frozen=True):
-    """The result of a run: outcome, plan, files, notes used, and its cost."""
+    """The result of a run: outcome, plan, notes used, and its cost."""
 
     run: str
     conversation: str
@@ -327,7 +249,6 @@ class RunReport(Struct, frozen=True):
     max_steps: int
     text: str = ""
     references: tuple[DocumentReference, ...] = ()
-    files: tuple[FileUse, ...] = ()
     refused: tuple[str, ...] = ()
     input: int = 0
     """Tokens of all replies, including those before a `--continue`."""
@@ -342,11 +263,6 @@ class RunReport(Struct, frozen=True):
         return self.outcome == "done"
 
     def to_json(self) -> dict[str, Any]:
-        said = to_builtins(self)
-        files = [{"path": each.path, "changed": each.is_changed, "certain": each.is_certain} for each in self.files]
+        said: dict[str, Any] = to_builtins(self)
         usage = {name: said.pop(name) for name in ("input", "output", "cache_read")}
-        order = ("run", "conversation", "goal", "outcome", "because", "plan", "text", "references", "files")
-        said |= {"because": self.because or None, "plan": self.plan.to_json(), "files": files, "usage": usage}
-        return {
-            name: said[name] for name in (*order, "refused", "steps", "max_steps", "usage", "cost_usd", "duration_s")
-        }
+        return said | {"because": self.because or None, "plan": self.plan.to_json(), "usage": usage}

@@ -12,13 +12,13 @@ from nicegui import Client, ui
 from recto.api.talk import AsyncTalk
 from recto.chat.conversation import Conversation, ConversationState
 from recto.errors import Invalid, RectoError
+from recto.web.built_in_models import BuiltInModels, Change, download_html
 from recto.web.components import Act, Action, Composer, Fragment, find_handler
 from recto.web.documents import DocumentsView, NoteView
 from recto.web.first_start import FirstStart, SharedStart
 from recto.web.live import LiveConversation, LiveConversations, PageDesk, failure_of
 from recto.web.live_turn import TurnChange
 from recto.web.menu import COMMANDS, Completions, command_in, run_command
-from recto.web.models_page import BuiltInModels, Change, download_html
 from recto.web.page import BUILD_TIMEOUT_S, LISTED, FindDoor, PageDoor, page_frame, place
 from recto.web.panel import Meter, Panel, ReplyView
 from recto.web.templates import fill
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from recto.recall.message_search import FoundMessage
 
 NEW = "new"
-# A message still reaches its conversation after the tab opened this many others.
-MOST_VISITS = 16
-
 MOST_FOUND = 20
 STATES: dict[ConversationState, str] = {"active": "Conversations", "hidden": "Hidden", "deleted": "Trash"}
 
@@ -61,17 +58,15 @@ class ChatPage:
         self.door, self.desk, self.all_live, self.live = door, door.desk, door.live, live
         self._client = client
         self._start = FirstStart(door.whole, takes_keys=door.takes_keys) if door.whole else SharedStart()
-        self._visit = 0
-        self._visits = {0: live}
-        """The latest conversations of this tab, by the number of the visit, which comes back with a message: it may
-        overtake the opening of another conversation."""
+        self._begun = live
+        """The last one that was opened here as a new conversation."""
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
         self._woken: LiveConversation | None = None
         """The conversation whose model is being loaded."""
 
     async def build(self) -> None:
-        self._completions = Completions(self.door.whole, self._talk)
+        self._completions = Completions(self._talk)
         with page_frame():
             with place("list", "nav", "Conversations"):
                 self.list = ConversationList(self.desk, self.all_live, self.act)
@@ -84,7 +79,7 @@ class ChatPage:
                 self.download = Fragment("", self.act).classes("notices")
                 self.waiting = Fragment("", self.act).classes("waiting")
                 self.meter = Meter(self._talk, self.act)
-                self.composer = Composer(self._key(), self._visit, self.act, running=self.live.is_running)
+                self.composer = Composer(self._key(), self.act, running=self.live.is_running)
             note = NoteView(lambda: self._talk().vault, self._talk)
             views = (self.meter, ReplyView(self.desk, self._talk), DocumentsView(self._talk), note)
             self.panel = Panel(views, self.act)
@@ -160,10 +155,8 @@ class ChatPage:
         """Show another conversation in this tab."""
         self.live.onlookers.discard(self._look_on)
         self.live = live
+        self._begun = live if live.talk.id is None else self._begun
         live.onlookers.add(self._look_on)
-        self._visit += 1
-        self._visits[self._visit] = live
-        self._visits.pop(self._visit - MOST_VISITS, None)
         self.tell("")
         # before the messages: once they are visible, the user writes to this conversation and sees its draft
         self._show_place()
@@ -174,16 +167,16 @@ class ChatPage:
         self.meter.refresh()
         await self.panel.refresh()
 
-    async def do_send(self, text: str, place: str, files: list[str], visit: int = -1) -> None:
+    async def do_send(self, text: str, place: str, files: list[str]) -> None:
         self.tell("")
         written_at = place
         try:
-            live = await self._written_in(visit)
+            live = await self._written_in(place)
             place = self._key(live)
             if command := command_in(text):
                 self._note(await run_command(self.desk, live, *command))
             else:
-                await live.send(text, await self.door.parked.take(files))
+                await live.send(text, self.door.parked.take(files))
                 if live is not self.live:
                     talk = live.talk
                     name = f"#{talk.number} {talk.title}" if talk.number else "the new conversation"
@@ -194,14 +187,12 @@ class ChatPage:
         finally:
             self.composer.accept(written_at)
 
-    async def _written_in(self, visit: int) -> LiveConversation:
-        """The conversation that was open when this was written."""
-        live = self._visits.get(visit)
-        if live is None:
-            raise Invalid("not sent: other conversations were opened meanwhile; your text is kept as a draft")
-        if live is self.live or live.talk.id is None:
-            return live
-        return await self.all_live.open(live.talk.id)
+    async def _written_in(self, place: str) -> LiveConversation:
+        """The conversation that was shown when this was written: it may overtake the opening of another one."""
+        if place == self._key():
+            return self.live
+        known = self._begun.talk.id if place == NEW else place
+        return await self.all_live.open(known) if known else self._begun
 
     async def do_stop(self) -> None:
         self.live.stop()
@@ -236,8 +227,8 @@ class ChatPage:
     async def do_edit_summary(self) -> None:
         self.composer.edit("summary", "", "the summary", (await self.live.talk.summary_block()).summary)
 
-    async def do_save_edit(self, kind: str, id: str, text: str, visit: int = -1) -> None:
-        live = await self._written_in(visit)
+    async def do_save_edit(self, kind: str, id: str, text: str, place: str) -> None:
+        live = await self._written_in(place)
         if kind == "summary":
             await live.talk.edit_summary(text)
             live.refresh()
@@ -291,7 +282,7 @@ class ChatPage:
 
     def _show_place(self, *, is_same: bool = False) -> None:
         number = self.live.talk.number
-        self.composer.set_place(self._key(), self._visit, running=self.live.is_running, is_same=is_same)
+        self.composer.set_place(self._key(), running=self.live.is_running, is_same=is_same)
         self.list.select(self.live.talk.id)
         address = f"/c/{number}" if number else "/"
         self._client.run_javascript(f"rectoPage.setAddress({address!r})")
@@ -351,7 +342,6 @@ class ConversationList(Fragment):
         await self.draw()
 
     async def do_rename(self, id: str) -> None:
-
         self.renaming = id
         await self.draw()
 

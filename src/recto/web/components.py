@@ -66,13 +66,13 @@ class Fragment(ActingElement, component="assets/fragment.js"):
 class Composer(ActingElement, component="assets/composer.js"):
     """The message field. The browser keeps the text until it is sent, even across a reload."""
 
-    def __init__(self, key: str, visit: int, act: Act, *, running: bool) -> None:
-        super().__init__(act, start=key, visit=visit, busy=running)
+    def __init__(self, key: str, act: Act, *, running: bool) -> None:
+        super().__init__(act, start=key, busy=running)
 
-    def set_place(self, key: str, visit: int, *, running: bool, is_same: bool = False) -> None:
-        """Set the conversation. With `is_same` it only got a number, and the text stays. `visit` comes back with the
-        message."""
-        self.run_method("setPlace", key, visit, running, is_same)
+    def set_place(self, key: str, *, running: bool, is_same: bool = False) -> None:
+        """Set the conversation, which comes back with the message. With `is_same` it only got a number, and the text
+        stays."""
+        self.run_method("setPlace", key, running, is_same)
 
     def accept(self, key: str) -> None:
         """Confirm a message, which the browser keeps until then."""
@@ -101,18 +101,15 @@ class GraphNode(Struct, frozen=True):
     """True if it matches the search."""
 
 
-Colour = Literal["accent", "soft", "good", "warn", "bad", "history", "rules", "tools", "memory", "summary", "system"]
+Colour = Literal["accent", "soft", "good", "warn", "tools"]
 
 
 class Series(Struct, frozen=True):
     name: str
     data: Sequence[float | None]
-    kind: Literal["bar", "line", "marks", "points"] = "bar"
-    """True for a time series; models and strategies have points."""
+    kind: Literal["bar", "line", "marks"] = "bar"
     colour: Colour = "accent"
     stack: str = ""
-    right: bool = False
-    """True if measured on the right axis."""
     optional: bool = False
     """Leave it out if all values are 0 or missing."""
 
@@ -127,12 +124,11 @@ class Plot(ActingElement, component="assets/plot.js", esm={"nicegui-echart": str
     def __init__(self, act: Act | None = None) -> None:
         super().__init__(act, plot=None, graph=None)
 
-    def show(self, label: str, names: Sequence[str], *series: Series, axes: tuple[str, str, str]) -> None:
-        """Draw series over `names`; `axes` has the titles of the bottom, left and right axes. Draws nothing if all
-        values are 0 or missing."""
+    def show(self, label: str, names: Sequence[str], *series: Series, axes: tuple[str, str]) -> None:
+        """Draw series over `names`; `axes` has the titles of the bottom and left axes. Draws nothing if all values are
+        0 or missing."""
         shown = [each for each in series if any(each.data) or not each.optional]
-        across, up, up_right = axes
-        plot = {"label": label, "names": names, "across": across, "up": up, "up_right": up_right}
+        plot = {"label": label, "names": names, "across": axes[0], "up": axes[1]}
         is_empty = not any(any(each.data) for each in series)
         self._props["plot"] = None if is_empty else plot | {"series": to_builtins(shown)}
         self.update()

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-import click
-
 from recto.api.talk import AsyncTalk
 from recto.chat.blocks import DocumentReference, Quote, unique_references
 from recto.errors import Invalid, NotFound
@@ -67,12 +65,6 @@ class NoteView:
 
     async def do_note(self, link: str, line: int = 0) -> None:
         self._note = await asyncio.to_thread(_found, self._vault(), link, line)
-
-    async def do_open_editor(self) -> None:
-        if self._note:
-            place = str(self._vault().folder.locate(self._note[0]))
-            if await asyncio.to_thread(click.launch, place):
-                raise Invalid(f"no program on this machine opens notes; the file is {place}", path=place)
 
     def _vault(self) -> Vault:
         if (vault := self._find_vault()) is None:

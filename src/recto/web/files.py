@@ -1,34 +1,24 @@
 """Uploads, parked until their message is sent; pictures of the vault for the page.
 
-Each visitor has a private folder in the home, with at most 50 files and 128 MB in total: the oldest go first. Files
-expire after an hour, including those left by a killed server.
+A visitor has at most 20 files and 64 MB parked, in memory: the oldest go first, and all with the server.
 """
 
 import asyncio
 import base64
-import os
-import time
-from collections.abc import AsyncGenerator, AsyncIterable, Sequence
-from contextlib import asynccontextmanager, suppress
-from hashlib import sha256
-from pathlib import Path, PurePath
+from collections.abc import AsyncIterable, Sequence
+from pathlib import PurePath
 
 from starlette.responses import Response
 
-from recto.api.ask_options import Attachment
-from recto.base.home_files import PARKED_FOLDER, make_private_folder
 from recto.base.ids import new_id
-from recto.base.text import clean
-from recto.chat.blocks import Image
+from recto.chat.blocks import File, Image
 from recto.errors import Invalid, NotFound
 from recto.sources.documents import attachment
 from recto.vault.links import Link, split_link
 from recto.vault.vault import NO_VAULT, Vault
 from recto.web.security import MAX_BODY, TOO_LARGE
 
-MOST_FILES, MOST_BYTES = 50, 128 << 20
-KEPT_S, SWEEP_S = 3600.0, 60.0
-GONE = "an attachment is gone: they are kept for an hour; attach it again"
+MOST_FILES, MOST_BYTES = 20, 64 << 20
 # Picture types that cannot contain scripts.
 SHOWN_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 # Nothing in a picture can run, even if it is opened directly.
@@ -36,108 +26,32 @@ ALONE = {"content-security-policy": "default-src 'none'; sandbox", "cache-contro
 
 
 class ParkedFiles:
-    """The files of one visitor. `owner` is the name of a key, or empty."""
+    """The files of one visitor."""
 
-    def __init__(self, home: Path, owner: str = "") -> None:
-        self._folder = home / PARKED_FOLDER / sha256(owner.encode()).hexdigest()[:32]
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[int, Image | File]] = {}
+        """The size and the attachment by id, the oldest first."""
         self._uploading = asyncio.Lock()
 
     async def add(self, name: str, chunks: AsyncIterable[bytes]) -> str:
-        """Store an upload, and return its id. One at a time: the others wait unread. Raises Invalid if it is too large
+        """Keep an upload, and return its id. One at a time: the others wait unread. Raises Invalid if it is too large
         or cannot be attached."""
         async with self._uploading:
-            make_private_folder(self._folder)
-            file = self._folder / new_id()
-            try:
-                await _write(file, chunks)
-                await asyncio.to_thread(_finish, file, name)
-            except BaseException:
-                _remove(file)
-                raise
-            await asyncio.to_thread(self._make_room)
-            return file.name
+            data = bytearray()
+            async for chunk in chunks:
+                data += chunk
+                if len(data) > MAX_BODY:
+                    raise Invalid(TOO_LARGE)
+            self._files[id := new_id()] = len(data), await asyncio.to_thread(attachment, name, bytes(data))
+            while len(self._files) > MOST_FILES or sum(size for size, _ in self._files.values()) > MOST_BYTES:
+                del self._files[next(iter(self._files))]
+            return id
 
-    async def take(self, ids: Sequence[str]) -> list[Attachment]:
+    def take(self, ids: Sequence[str]) -> list[Image | File]:
         """Remove and return the attachments. NotFound for one that is gone, or another visitor's."""
-        return await asyncio.to_thread(self._take, ids) if ids else []
-
-    def _take(self, ids: Sequence[str]) -> list[Attachment]:
-        if not all(id.isalnum() for id in ids):
-            raise NotFound(GONE)
-        files = [self._folder / id for id in ids]
-        try:
-            found = [_read(file) for file in files]
-        except OSError as why:
-            raise NotFound(GONE) from why
-        for file in files:
-            _remove(file)
-        return found
-
-    def _make_room(self) -> None:
-        files = [each for each in self._folder.iterdir() if not each.suffix]
-        total = 0
-        for number, file in enumerate(sorted(files, reverse=True)):  # ids sort by time
-            total += file.stat().st_size
-            if number >= MOST_FILES or total > MOST_BYTES:
-                _remove(file)
-
-
-async def _write(file: Path, chunks: AsyncIterable[bytes]) -> None:
-    size = 0
-    with open(file, "xb", opener=_private) as out:  # noqa: ASYNC230  some kilobytes at a time
-        async for chunk in chunks:
-            size += len(chunk)
-            if size > MAX_BODY:
-                raise Invalid(TOO_LARGE)
-            out.write(chunk)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _finish(file: Path, name: str) -> None:
-    """Write the name into a separate file: it may be too long for a file name, and hold any character. Raises Invalid
-    if the upload cannot be attached."""
-    with open(file.with_suffix(".name"), "xb", opener=_private) as out:
-        out.write(clean(name)[0].encode())
-    _read(file)
-
-
-def _read(file: Path) -> Attachment:
-    return attachment(file.with_suffix(".name").read_bytes().decode(), file.read_bytes())
-
-
-def _remove(file: Path) -> None:
-    for each in (file, file.with_suffix(".name")):
-        with suppress(OSError):
-            each.unlink()
-
-
-@asynccontextmanager
-async def expiring_files(home: Path) -> AsyncGenerator[None, None]:
-    """Expire files while a server runs, first those left by an earlier one."""
-    await asyncio.to_thread(_remove_expired, home)
-    sweeping = asyncio.create_task(_keep_removing(home))
-    try:
-        yield
-    finally:
-        sweeping.cancel()
-
-
-async def _keep_removing(home: Path) -> None:
-    while True:
-        await asyncio.sleep(SWEEP_S)
-        await asyncio.to_thread(_remove_expired, home)
-
-
-def _remove_expired(home: Path) -> None:
-    oldest = time.time() - KEPT_S
-    with suppress(OSError):
-        for file in (home / PARKED_FOLDER).glob("*/*"):
-            with suppress(OSError):
-                if file.stat().st_mtime < oldest:
-                    file.unlink()
+        if not all(id in self._files for id in ids):
+            raise NotFound("an attachment is gone: the server was restarted, or too many followed; attach it again")
+        return [self._files.pop(id)[1] for id in dict.fromkeys(ids)]
 
 
 def vault_picture(vault: Vault | None, path: str) -> Response:

@@ -19,9 +19,9 @@ from recto.settings.keys import KeyStore
 from recto.settings.settings import set_setting
 from recto.vault.folder import NoteFolder, folders_like, look_at_folder
 from recto.vault.vault import Vault
+from recto.web.built_in_models import choices_html
 from recto.web.components import Handler
 from recto.web.documents import questions_to_try
-from recto.web.models_page import choices_html
 from recto.web.templates import fill
 
 # The most common providers first.

@@ -4,7 +4,7 @@ A command is typed (`/compact keep the prices`), or has a button in a template (
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from string import ascii_lowercase
 from textwrap import shorten
@@ -13,13 +13,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from recto.api.actions import Action, offered
-from recto.api.desk import AsyncDesk
-from recto.api.suggestions import CachedSuggestions, Suggestion, Suggestions, file_paths, note_headings, note_names
+from recto.api.suggestions import CachedSuggestions, Suggestion, note_headings, note_names
 from recto.api.talk import AsyncTalk
 from recto.chat.message import Message
 from recto.errors import Invalid
 from recto.providers.embedded import NAME as EMBEDDED
-from recto.vault.link_resolver import fold_name
 from recto.web.live import LiveConversation, PageDesk
 from recto.weights import chat_models
 
@@ -42,12 +40,9 @@ class MenuPage(Struct, frozen=True):
 
 
 PAGES = {
-    "/whatif": MenuPage("What if", in_shared=True),
     "/stats": MenuPage("Statistics", in_shared=True),
     "/graph": MenuPage("Graph"),
-    "/sources": MenuPage("Sources"),
     "/memory": MenuPage("Memory"),
-    "/models": MenuPage("Models"),
     "/settings": MenuPage("Settings"),
     SIGN_OUT: MenuPage("Sign out", in_whole=False, in_shared=True),
 }
@@ -148,21 +143,17 @@ COMMANDS = {name: Command(SLASH.get(name, REMEMBER), run) for name, run in OWN.i
 
 
 class Completions:
-    """`[[` offers notes and headings, `@` files, agents, rules and references, `/` commands."""
+    """`[[` offers notes and headings, `/` commands."""
 
-    def __init__(self, desk: AsyncDesk | None, talk: Callable[[], AsyncTalk]) -> None:
-        """Without a desk only commands are offered: files and agents are the owner's."""
-        self._desk, self._talk = desk, talk
-        self._cached: dict[tuple[str, ...], CachedSuggestions] = {}
+    def __init__(self, talk: Callable[[], AsyncTalk]) -> None:
+        self._talk = talk
+        self._cached: dict[Path, CachedSuggestions] = {}
 
     async def find(self, token: str, following: str) -> list[dict[str, str]]:
         """Completions of the word before the cursor; `following` is the text after it."""
         if token.startswith("[["):
             before, after = "[[", "" if following.startswith("]]") else "]]"
             found = await asyncio.to_thread(self._notes, token[2:])
-        elif token.startswith("@"):
-            before, after = "@", " "
-            found = await asyncio.to_thread(self._sources, self._desk, token[1:]) if self._desk else []
         else:
             before, after = "/", " "
             names = [name for name in COMMANDS if name.startswith(token[1:])]
@@ -180,29 +171,6 @@ class Completions:
         if sign:
             found = note_headings(vault, name, heading)
             return [Suggestion(each.key, f"{name}#{each.insert}", each.shown, each.meta) for each in found]
-        names = self._cache(("notes", str(vault.root)), lambda: note_names(vault))
-        return names.best(typed.lstrip())
-
-    def _sources(self, desk: AsyncDesk, typed: str) -> list[Suggestion]:
-        vault = self._talk().vault
-        found = (desk.project or Path.cwd(), vault.root if vault else None)
-        roots = tuple(dict.fromkeys(root.resolve() for root in found if root))
-        files = self._cache(("files", *map(str, roots)), lambda: file_paths(roots))
-        named = Suggestions(list(self._named(desk))).best(typed)
-        return [*named, *files.best(typed.lstrip('"'))]
-
-    def _named(self, desk: AsyncDesk) -> Iterable[Suggestion]:
-        """Rules and references of the agent; agents, while the conversation has none."""
-        talk = self._talk()
-        for source in talk.agent.enabled_texts:
-            kind = "ref" if source.kind == "reference" else source.kind
-            name = f"{kind}:{source.name}"
-            shown = f'{kind}:"{source.name}"' if " " in name else name
-            yield Suggestion(fold_name(name), shown, name, source.description)
-        for agent in desk.agents.names() if talk.id is None else ():
-            yield Suggestion(fold_name(agent), agent, agent, "agent")
-
-    def _cache(self, key: tuple[str, ...], look_up: Callable[[], Iterable[Suggestion]]) -> CachedSuggestions:
-        if key not in self._cached:
-            self._cached[key] = CachedSuggestions(look_up, PATIENCE_S)
-        return self._cached[key]
+        if vault.root not in self._cached:
+            self._cached[vault.root] = CachedSuggestions(lambda: note_names(vault), PATIENCE_S)
+        return self._cached[vault.root].best(typed.lstrip())

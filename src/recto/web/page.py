@@ -25,7 +25,7 @@ HEAD = """
 BUILD_TIMEOUT_S = 60.0
 LISTED = 200
 # Names of form fields in addresses.
-QUERY = {"c": "conversation", "look": "search", "reply": "reply"}
+QUERY = {"c": "conversation", "look": "search"}
 
 
 class PageDoor(Struct, frozen=True):
@@ -78,8 +78,6 @@ class FullView:
     template: ClassVar[str]
     fields: ClassVar[Mapping[str, str]] = {}
     """The initial form."""
-    quiet: ClassVar[frozenset[str]] = frozenset()
-    """Actions that redraw nothing."""
 
     def __init__(self, door: PageDoor, asked: Mapping[str, str]) -> None:
         """`asked` is the query of the address."""
@@ -145,12 +143,9 @@ class FullView:
         await self._try(self.draw())
 
     async def act(self, action: Action) -> None:
-        if action.get("do") in self.quiet:
-            await self._try(self._handle(action))
-        else:
-            async with self._acting:  # one at a time, so that the last action is drawn last
-                self.failure.show("")
-                await self._try(self._handle_and_draw(action))
+        async with self._acting:  # one at a time, so that the last action is drawn last
+            self.failure.show("")
+            await self._try(self._handle_and_draw(action))
 
     async def _handle_and_draw(self, action: Action) -> None:
         try:

@@ -4,7 +4,6 @@ Windows, sent or not, are read in their JSON form, with numbers in place of ids.
 """
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -15,16 +14,14 @@ from recto.api.talk import AsyncTalk
 from recto.base.text import counted
 from recto.errors import RectoError
 from recto.sources.source import SOURCE_KINDS
+from recto.web.built_in_models import missing
 from recto.web.components import Act, Fragment
 from recto.web.live import PageDesk
-from recto.web.models_page import missing
 from recto.web.templates import fill, pretty
 
 Json = Mapping[str, Any]
 # The meter warns from this share of the window on.
 WARNS_AT = 80
-# Replies offered for comparison.
-MOST_REPLIES = 100
 # Larger requests show only their size; `recto request rebuild` prints them.
 MOST_RAW = 2_000_000
 
@@ -218,7 +215,7 @@ def _plan_words(plan: Json) -> list[str]:
 
 
 class ReplyView:
-    """The request of a reply: its picks, the exact bytes, verification, and the difference from another."""
+    """The request of a reply: its picks, the exact bytes, and their verification."""
 
     name, title = "reply", "Reply"
 
@@ -227,13 +224,11 @@ class ReplyView:
         self._message = ""
         self._texts: dict[tuple[str, int], str] = {}
         """Open texts of picks, by section and place."""
-        self._request = ""
-        """How to show the exact request: rendered, raw, or empty."""
-        self._other = ""
-        """The reply to compare with."""
+        self._is_raw = False
+        """True if the exact request is open."""
 
     async def do_context(self, id: str) -> None:
-        self._message, self._texts, self._request, self._other = id, {}, "", ""
+        self._message, self._texts, self._is_raw = id, {}, False
 
     async def do_sent_text(self, section: str, place: int) -> None:
         key = (section, place)
@@ -244,11 +239,8 @@ class ReplyView:
         except RectoError as why:
             self._texts[key] = why.message
 
-    async def do_request(self, form: str) -> None:
-        self._request = form
-
-    async def do_compare(self, value: str) -> None:
-        self._other = value
+    async def do_request(self) -> None:
+        self._is_raw = not self._is_raw
 
     async def html(self) -> str:
         if not self._message:
@@ -259,9 +251,8 @@ class ReplyView:
         except RectoError as why:
             return fill("hint", text=why.message)
         told, message = await talk.numbered(record.to_json()), await talk.message(self._message)
-        usage, difference = message.usage, None
-        if self._other:
-            difference = await talk.numbered((await self._desk.compare(self._other, message.id)).to_json())
+        raw = (await self._desk.rebuild(record.id)).decode(errors="replace") if self._is_raw else ""
+        usage = message.usage
         return await asyncio.to_thread(
             fill,
             "reply",
@@ -276,58 +267,10 @@ class ReplyView:
             prefix=_prefix(told.get("prefix")),
             proof=(await self._desk.verify([record.id]))[0][1],
             texts=self._texts,
-            request=self._request,
-            body=await self._body(record.id),
-            replies=await self._replies(talk, message.id),
-            other=self._other,
-            difference=difference,
+            is_raw=self._is_raw,
+            raw=pretty(raw) if len(raw) <= MOST_RAW else "",
             **window_values(told),
         )
-
-    async def _body(self, request: str) -> dict[str, Any]:
-        """The exact bytes, as text and as messages; empty unless they are open."""
-        if not self._request:
-            return {}
-        raw = (await self._desk.rebuild(request)).decode(errors="replace")
-        shown = raw if len(raw) <= MOST_RAW else ""
-        return {"size": len(raw), "raw": shown, "parts": request_parts(shown)}
-
-    async def _replies(self, talk: AsyncTalk, but: str) -> list[tuple[str, str]]:
-        """Other replies of the conversation, the latest first."""
-        said = await talk.messages(limit=2 * MOST_REPLIES, with_tools=False, with_system=False)
-        replies = [(each.id, f"reply #{each.said}") for each in reversed(said) if each.request and each.id != but]
-        return replies[:MOST_REPLIES]
-
-
-def request_parts(raw: str) -> list[dict[str, str]]:
-    """A readable request: messages, then tools and parameters. Works for any wire format: all have messages with a role
-    and content."""
-    try:
-        body = json.loads(raw)
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
-        return [{"role": "request", "text": raw}]
-    parts = [{"role": "system", "text": _words(body["system"])}] if body.get("system") else []
-    for message in body.get("messages") or ():
-        if isinstance(message, dict):
-            calls = [pretty(json.dumps(call)) for call in message.get("tool_calls") or ()]
-            text = "\n".join(filter(None, (_words(message.get("content")), *calls)))
-            parts.append({"role": str(message.get("role", "")), "text": text})
-    rest = {key: value for key, value in body.items() if key not in ("messages", "system")}
-    return [*parts, {"role": "tools and parameters", "text": json.dumps(rest, indent=2, ensure_ascii=False)}]
-
-
-def _words(content: Any) -> str:
-    return "\n".join(map(_block_words, content if isinstance(content, list) else [content]))
-
-
-def _block_words(block: Any) -> str:
-    if isinstance(block, dict) and isinstance(block.get("text"), str):
-        return str(block["text"])
-    if block is None:
-        return ""
-    return block if isinstance(block, str) else json.dumps(block, indent=2, ensure_ascii=False)
 
 
 def _prefix(prefix: Json | None) -> str:

@@ -28,23 +28,21 @@ from recto.serve.connections import OrderlyServer, bounded_config
 from recto.serve.gateway import Gateway
 from recto.serve.key_desk import KeyDesk
 from recto.web.chat_page import add_chat_page
-from recto.web.files import ParkedFiles, expiring_files, picture, vault_picture
+from recto.web.files import ParkedFiles, picture, vault_picture
 from recto.web.graph_page import GraphView
 from recto.web.live import LiveConversations
 from recto.web.memory_page import MemoryView
 from recto.web.menu import SIGN_OUT, menu
-from recto.web.models_page import ModelsView
 from recto.web.page import FindDoor, PageDoor, add_view
 from recto.web.security import PRIVATE, Guard, PageAccess, PolicyHeaders, read_key, refusal
 from recto.web.settings_page import SettingsView
-from recto.web.sources_page import SourcesView
-from recto.web.stats_page import StatsView, WhatIfView
+from recto.web.stats_page import StatsView
 from recto.web.templates import fill
 
 if TYPE_CHECKING:
     from recto.store.clients import AccessKey
 
-VIEWS = (WhatIfView, StatsView, GraphView, SourcesView, MemoryView, ModelsView, SettingsView)
+VIEWS = (StatsView, GraphView, MemoryView, SettingsView)
 ASSETS = Path(__file__).parent / "assets"
 # Longest that an open page may delay shutdown.
 GOODBYE_S = 1
@@ -72,9 +70,8 @@ async def serve_page(
     """Serve until a signal ends the process; running replies keep their text so far. `started` is called once."""
     access = PageAccess(read_key(desk.home), host, listening.getsockname()[1])
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(expiring_files(desk.home))
         live = await stack.enter_async_context(LiveConversations(desk).looking())
-        door = PageDoor(desk, live, ParkedFiles(desk.home), takes_keys=access.is_loopback)
+        door = PageDoor(desk, live, ParkedFiles(), takes_keys=access.is_loopback)
 
         async def find(scope: Any) -> PageDoor:
             return door
@@ -127,9 +124,6 @@ def _add_file_routes(app: FastAPI, find: FindDoor) -> None:
             return JSONResponse({"id": await parked.add(PurePath(name).name or "file", request.stream())})
         except RectoError as why:
             return JSONResponse({"error": why.message})
-        except OSError as why:
-            log.error("an upload could not be kept: %s", why)
-            return JSONResponse({"error": "the server could not keep this file"})
 
     @app.get("/attached")
     async def attached(request: Request, message: str, block: int) -> Response:
@@ -151,7 +145,7 @@ def with_page(
     gateway: Gateway, endpoint: Starlette, bound: socket.socket, host: str, names: Collection[str] = ()
 ) -> ASGIApp:
     """The endpoint for programs and the page for people at one address. `names` are those of a proxy."""
-    home, stack = gateway.desk.home, AsyncExitStack()
+    stack = AsyncExitStack()
     doors: dict[AccessKey, PageDoor] = {}
 
     async def find(scope: Any) -> PageDoor:
@@ -159,13 +153,13 @@ def with_page(
         key: AccessKey = scope[SCOPE_KEY]
         if key not in doors:
             desk = KeyDesk(gateway, key)
-            door = doors[key] = PageDoor(desk, LiveConversations(desk), ParkedFiles(home, key.name))
+            door = doors[key] = PageDoor(desk, LiveConversations(desk), ParkedFiles())
             await stack.enter_async_context(door.live.looking())
         return doors[key]
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncGenerator[None, None]:
-        async with endpoint.router.lifespan_context(endpoint), expiring_files(home), stack:
+        async with endpoint.router.lifespan_context(endpoint), stack:
             yield
 
     page, inside = page_routes(find, lifespan=lifespan, is_whole=False)

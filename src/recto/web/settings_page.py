@@ -1,16 +1,15 @@
 """The settings page: each setting with its help, value, origin, and a field that is checked during typing.
 
-Settings are written for the user, the project, an agent or one conversation.
+Settings are written for the user or for one conversation.
 """
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from recto.errors import Invalid, RectoError
+from recto.errors import RectoError
 from recto.settings import settings as configuration
 from recto.settings.settings import set_setting, unset_setting
 from recto.settings.spec import Spec
@@ -18,8 +17,6 @@ from recto.web.page import FullView
 
 LEVELS = {
     "user": ("for you", "the next start of Recto"),
-    "project": ("for this project", "the next start of Recto in this project"),
-    "agent": ("for an agent", "the next message of the agent's conversations"),
     "conversation": ("for a conversation", "the next message"),
 }
 """The words for each level, and when a change applies."""
@@ -33,8 +30,6 @@ class SettingRow(Struct):
     """Unsaved input."""
     wrong: str = ""
     is_right: bool = False
-    here: str = ""
-    """The value at the start of this process, if it differs."""
 
     @property
     def shown(self) -> str:
@@ -44,7 +39,7 @@ class SettingRow(Struct):
 class SettingsView(FullView):
     address = "/settings"
     template = "settings"
-    fields: ClassVar = {"level": "user", "agent": "default", "conversation": "", "search": ""}
+    fields: ClassVar = {"level": "user", "conversation": "", "search": ""}
 
     def build(self) -> None:
         self._typed: dict[str, str] = {}
@@ -74,27 +69,15 @@ class SettingsView(FullView):
 
     async def _write(self, key: str, value: str | None) -> None:
         """Set a value at the chosen level; None removes it."""
-        level, agents, agent = self.form["level"], self.desk.agents, self.form["agent"]
-        if level == "conversation":
+        if self.form["level"] == "conversation":
             found = await self.chosen()
             await found.talk.set_setting(key, value)
             found.refresh()  # open tabs follow
-        elif level == "agent" and value is None:
-            await asyncio.to_thread(agents.unset, agent, key)
-        elif level == "agent":
-            await asyncio.to_thread(agents.set_value, agent, key, value)
         elif value is None:
-            await asyncio.to_thread(unset_setting, key, home=self.desk.home, project=self._project())
+            await asyncio.to_thread(unset_setting, key, home=self.desk.home)
         else:
-            await asyncio.to_thread(set_setting, key, value, home=self.desk.home, project=self._project())
+            await asyncio.to_thread(set_setting, key, value, home=self.desk.home)
         self._typed.pop(key, None)
-
-    def _project(self) -> Path | None:
-        if self.form["level"] == "user":
-            return None
-        if self.desk.project is None:
-            raise Invalid("Recto was not started in a project: there is no folder .recto above the current one")
-        return self.desk.project
 
     async def values(self) -> dict[str, Any]:
         part = self.form["search"].strip().lower()
@@ -103,29 +86,18 @@ class SettingsView(FullView):
         for row in rows:
             group, dot, _ = row.spec.key.partition(".")
             groups.setdefault(group if dot else "general", []).append(row)
-        agents = await asyncio.to_thread(self.desk.agents.names)
-        choices = await self.choices()
         levels = [(level, words) for level, (words, _) in LEVELS.items()]
-        return {"levels": levels, "agents": agents, "choices": choices, "groups": groups, "count": len(rows)}
+        return {"levels": levels, "choices": await self.choices(), "groups": groups, "count": len(rows)}
 
     async def _rows(self) -> list[SettingRow]:
         """The settings of this level, with the values in force there."""
-        level = self.form["level"]
-        if level == "agent":
-            found = await asyncio.to_thread(self.desk.agents.settings, self.form["agent"])
-            return [self._row(each.spec, each.value, each.origin) for each in found]
         specs = list(configuration.specs())
-        if level == "conversation":
+        if self.form["level"] == "conversation":
             loaded = (await self.chosen()).talk.settings
             specs = [spec for spec in specs if spec.key.startswith("context.") or spec.key == "spend.conversation"]
-        else:
-            loaded = await asyncio.to_thread(configuration.load, self.desk.home, self.desk.project)
-        rows = [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
-        for row in rows if level != "conversation" else ():
-            started = self.desk.settings.get(row.spec.key)
-            if started != row.value:
-                row.here = f"{_shown(started)}, from {self.desk.settings.origin(row.spec.key)}"
-        return rows
+            return [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
+        loaded = await asyncio.to_thread(configuration.load, self.desk.home, self.desk.project)
+        return [self._row(spec, loaded.get(spec.key), loaded.origin(spec.key)) for spec in specs]
 
     def _row(self, spec: Spec, value: Any, origin: str) -> SettingRow:
         row = SettingRow(spec, value, origin)

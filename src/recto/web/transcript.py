@@ -197,14 +197,6 @@ def _compaction_values(block: Compaction) -> dict[str, object]:
         "title": f"Context compacted #{block.compaction_number} — {archived}",
         "writer": writer_in_words(block),
         "ledger": [(number, item) for number, _, item in ledger_rows(block.ledger)],
-        "set_aside": [_numbered(line) for line in block.set_aside],
+        "set_aside": block.set_aside,
         "counts": counts_in_words(block.checks),
     }
-
-
-def _numbered(line: str) -> tuple[str, str]:
-    """Split a line into its leading message number (`#12: …`) and the rest."""
-    first, _, rest = line.partition(" ")
-    number = first.removesuffix(":").removeprefix("#")
-    is_numbered = first.startswith("#") and number.isascii() and number.isdecimal() and rest
-    return (number, rest) if is_numbered else ("", line)

@@ -307,7 +307,7 @@ def work_in_words(event: Working) -> str:
 
 
 def plan_tree(goal: str, plan: TaskPlan, *, width: int = GOAL_WIDTH) -> list[str]:
-    """The goal, its steps, and their files. Plain: the status as a word, and no lines."""
+    """The goal and its steps. Plain: the status as a word, and no lines."""
     lines = [show.shortened(goal, width)]
     for place, step in enumerate(plan.steps, 1):
         lines += _branch(step, place == len(plan.steps), width)
@@ -317,14 +317,9 @@ def plan_tree(goal: str, plan: TaskPlan, *, width: int = GOAL_WIDTH) -> list[str
 def _branch(step: PlanStep, is_last: bool, width: int) -> Iterator[str]:
     if show.is_plain():
         yield f"  {step.status}: {show.visible(step.text)}"
-        yield from (f"    {show.visible(file)}" for file in step.files)
         return
-    fork, trunk = ("└─", "  ") if is_last else ("├─", "│ ")
-    sign = f"{fork} {SIGNS[step.status]} "
+    sign = f"{'└─' if is_last else '├─'} {SIGNS[step.status]} "
     yield sign + show.shortened(step.text, width - len(sign))
-    for place, file in enumerate(step.files, 1):
-        twig = "└─" if place == len(step.files) else "├─"
-        yield f"{trunk}   {twig} " + show.shortened(file, width - len(trunk) - 6)
 
 
 def tree_window(lines: Sequence[str], most: int) -> list[str]:
@@ -347,11 +342,6 @@ def report_lines(report: RunReport, *, conversation: str) -> Iterator[str]:
     yield from plan_tree(report.goal, report.plan)
     if report.references:
         yield f"notes: {_listed([each.relative_path or each.wikilink for each in report.references])}"
-    uses: dict[str, list[str]] = {"changed": [], "probably changed": [], "looked at": []}
-    for file in report.files:
-        changed = "changed" if file.is_certain else "probably changed"
-        uses[changed if file.is_changed else "looked at"].append(file.path)
-    yield from (f"{what}: {_listed(files)}" for what, files in uses.items() if files)
     if report.refused:
         yield f"not run, since nobody allowed it: {_listed(report.refused)}; --allow-tool SERVER/TOOL allows it"
     cost = [dollars(report.cost_usd)] if report.cost_usd else []

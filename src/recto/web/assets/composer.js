@@ -7,7 +7,7 @@ const MOST_BYTES = 32 << 20;
 const DRAFT = "recto-draft:";
 // What was sent and is not known to have arrived: a lost connection must not lose it.
 const SENT = "recto-sent:";
-const TOKEN = /(?:^|[\s(])(\[\[[^\]\n]*|@[^\s]*|^\/[^\s]*)$/;
+const TOKEN = /(?:^|[\s(])(\[\[[^\]\n]*|^\/[^\s]*)$/;
 
 export default {
   template: `<div class="composer" ref="root">
@@ -29,7 +29,7 @@ export default {
       <button type="button" class="button quiet" v-if="running" data-stop @click="$emit('do', { do: 'stop' })">Stop</button>
       <button type="button" class="button" @click="send" :disabled="!canSend">Send</button>
     </div></div>`,
-  props: { start: String, visit: Number, busy: Boolean },
+  props: { start: String, busy: Boolean },
   computed: {
     canSend() {
       const isReady = !this.files.some((file) => file.isComing);
@@ -39,7 +39,7 @@ export default {
   data: () => ({ isDropping: false, editing: null, text: "", files: [], offers: [], chosen: 0, running: false }),
   mounted() {
     this.place = null;
-    this.setPlace(this.start, this.visit, this.busy);
+    this.setPlace(this.start, this.busy);
     this.asked = 0;
     this.timer = 0;
     addEventListener("dragover", (event) => {
@@ -58,8 +58,7 @@ export default {
     this.$nextTick(() => matchMedia("(pointer: fine)").matches && this.$refs.text.focus());
   },
   methods: {
-    setPlace(key, visit, running, isSame) {
-      this.shownVisit = visit;
+    setPlace(key, running, isSame) {
       if (running !== this.running) this.$nextTick(() => this.grow()); // the placeholder may need another height
       this.running = running;
       if (key === this.place) return;
@@ -183,14 +182,14 @@ export default {
     send() {
       if (this.editing) {
         if (!this.text.trim()) return;
-        this.$emit("do", { do: "save-edit", ...this.editing, text: this.text, visit: this.shownVisit });
+        this.$emit("do", { do: "save-edit", ...this.editing, text: this.text, place: this.place });
         this.endEdit();
         return;
       }
       if (!this.canSend) return;
       const files = this.files.filter((file) => !file.error);
       localStorage.setItem(SENT + this.place, this.text);
-      this.$emit("do", { do: "send", text: this.text, place: this.place, visit: this.shownVisit, files: files.map((file) => file.id) });
+      this.$emit("do", { do: "send", text: this.text, place: this.place, files: files.map((file) => file.id) });
       this.files = [];
       this.set("");
     },

@@ -3,11 +3,10 @@ import { echarts } from "nicegui-echart";
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
-const SECTIONS = ["history", "rules", "tools", "memory", "summary", "system"];
 const GROUPS = ["--s-system", "--s-tools", "--s-history", "--s-references", "--s-rules", "--s-memory", "--s-summary", "--s-recalled", "--s-sources", "--s-documents"];
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const colour = (name) => css(SECTIONS.includes(name) ? `--s-${name}` : `--${name}`);
+const colour = (name) => css(name === "tools" ? "--s-tools" : `--${name}`);
 const short = (value) => (Math.abs(value) >= 1e6 ? `${+(value / 1e6).toFixed(1)}M` : Math.abs(value) >= 1e4 ? `${Math.round(value / 1e3)}k` : `${+(+value).toFixed(4)}`);
 
 export default {
@@ -50,18 +49,16 @@ export default {
         tooltip: { renderMode: "richText", confine: true, backgroundColor: css("--raised"), borderColor: css("--line"), textStyle: { color: css("--ink"), fontSize: 12 } },
       };
     },
-    axis(name, extra = {}) {
+    axis(name) {
       return {
         type: "value",
         name,
-        nameTextStyle: { color: css("--soft"), align: extra.position === "right" ? "right" : "left" },
+        nameTextStyle: { color: css("--soft"), align: "left" },
         axisLabel: { color: css("--soft"), formatter: short },
         splitLine: { lineStyle: { color: css("--line") } },
-        ...extra,
       };
     },
     plotOptions(plot) {
-      const right = plot.series.some((each) => each.right);
       const common = this.common();
       return {
         ...common,
@@ -78,7 +75,7 @@ export default {
           axisLabel: { color: css("--soft"), hideOverlap: true, width: 90, overflow: "truncate" },
           axisLine: { lineStyle: { color: css("--line") } },
         },
-        yAxis: [this.axis(plot.up), ...(right ? [this.axis(plot.up_right, { position: "right", splitLine: { show: false } })] : [])],
+        yAxis: this.axis(plot.up),
         series: plot.series.map((each) => this.series(each)),
       };
     },
@@ -87,15 +84,11 @@ export default {
       if (each.kind === "marks") {
         return { name: each.name, type: "scatter", symbol: "triangle", symbolSize: 11, symbolOffset: [0, "-60%"], data: each.data, itemStyle: { color: paint }, z: 5 };
       }
-      if (each.kind === "points") {
-        return { name: each.name, type: "scatter", symbolSize: 10, data: each.data, yAxisIndex: each.right ? 1 : 0, itemStyle: { color: paint }, z: 5 };
-      }
       return {
         name: each.name,
         type: each.kind,
         data: each.data,
         stack: each.stack || undefined,
-        yAxisIndex: each.right ? 1 : 0,
         itemStyle: { color: paint },
         lineStyle: { color: paint, width: 2 },
         barMaxWidth: 26,

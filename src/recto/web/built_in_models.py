@@ -1,31 +1,22 @@
-"""The models page: available models, prices, keys; and the built-in ones, to choose or download.
+"""Built-in models on the page, to choose or download.
 
 A process downloads one model at a time, in a thread. The download continues when its page is closed; if the process
-ends, the next one resumes it. No key is shown.
+ends, the next one resumes it.
 """
 
 import asyncio
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import Any, ClassVar, Literal
-
-from markupsafe import Markup
-from nicegui import ui
+from typing import Literal
 
 from recto.api.desk import AsyncDesk
 from recto.base.locations import folder_of
 from recto.errors import Invalid, RectoError
 from recto.providers.embedded import ENGINE
 from recto.providers.embedded import NAME as EMBEDDED
-from recto.providers.model import Model
-from recto.providers.registry import ModelOverview, key_variables, model_overview
-from recto.settings.keys import KeyStore
 from recto.settings.settings import set_setting
-from recto.web.components import Fragment
 from recto.web.live import LiveConversations, failure_of
-from recto.web.page import FullView
 from recto.web.templates import fill
 from recto.weights import Weights, chat_models, pull
 
@@ -37,7 +28,6 @@ ANSWERS = {
     "small": "Faster, with simpler answers.",
     "tiny": "The fastest. It is often wrong: to try Recto, not to rely on.",
 }
-MOST = 200
 DRAW_S = 0.5
 BEGINNING = "Looking at what is here. If another program downloads it, this waits for that."
 
@@ -204,71 +194,3 @@ def _sized(size: str) -> Weights:
     if found is None:
         raise Invalid("choose one of the built-in models")
     return found
-
-
-class ModelsView(FullView):
-    address = "/models"
-    template = "models"
-    fields: ClassVar = {"search": "", "everything": ""}
-    _known: ModelOverview | None = None
-
-    def build(self) -> None:
-        self._download = Fragment("", self.act)
-        super().build()
-
-        def hear(change: Change) -> None:
-            if change == "progress":
-                self._download.show(download_html())
-            else:
-                self.live.start(draw_again(change))
-
-        async def draw_again(change: Change) -> None:
-            self.said = f"{await self._current()} answers in new conversations." if change == "chosen" else ""
-            await self.draw()
-
-        built_in = BuiltInModels(self.desk, self.live, hear)
-        self.actors.append(built_in)
-        ui.context.client.on_delete(built_in.leave)
-
-    async def draw(self) -> None:
-        self._download.show(download_html())
-        await super().draw()
-
-    async def values(self) -> dict[str, Any]:
-        if self._known is None:
-            self._known = await model_overview(self.desk.home, self.desk.project, os.environ)
-        found, part = self._known, self.form["search"].strip().lower()
-        models = [*found.usable, *(found.others if self.form["everything"] or part else [])]
-        shown = [model for model in models if part in model.name.lower()]
-        current = await self._current()
-        return {
-            "current": current,
-            "built_in": Markup(choices_html(current)),
-            "keys": self._keys(),
-            "others": len(found.others),
-            "found": len(shown),
-            "models": shown[:MOST],
-            "asked": {model.name: "needs a download" if missing(model.name) else "yes" for model in found.usable},
-            "price": _price,
-        }
-
-    async def _current(self) -> str:
-        return (await self.desk.conversation()).model
-
-    def _keys(self) -> list[tuple[str, str, str]]:
-        """Providers, the variable of their key, and its origin, empty if there is none."""
-        places = KeyStore(self.desk.home).places()
-        rows = []
-        for provider, variable in key_variables(os.environ).items():
-            is_set = any(os.environ.get(name, "").strip() for name in (f"RECTO_{variable}", variable))
-            rows.append((provider, variable, "environment" if is_set else places.get(variable, "")))
-        return sorted(rows, key=lambda row: (not row[2], row[0]))
-
-
-def _price(model: Model) -> str:
-    """US dollars per million tokens, in and out."""
-    prices = model.prices
-    if prices is None or prices.input is None or prices.output is None:
-        return "unknown"
-    cached = f", {prices.cache_read:g} from a cache" if prices.cache_read is not None else ""
-    return f"${prices.input:g} in{cached}, ${prices.output:g} out"
