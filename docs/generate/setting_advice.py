@@ -88,10 +88,6 @@ ADVICE = {
         "off",
     ),
     "context.learn": SettingAdvice("Switch it off if what was used before should not count.", "off"),
-    "context.count_at_provider": SettingAdvice(
-        "Anthropic and Gemini count free of charge. Switch it off to send them only the requests that they answer.",
-        "off",
-    ),
     "context.max_prompt_tokens": SettingAdvice(
         "Set it to spend less with a model that has a very large window: every token is paid for at every turn.",
         "32000",

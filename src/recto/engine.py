@@ -49,7 +49,6 @@ from recto.turn.messages import DRAFT, FirstReads, Given, TurnStart, append_mess
 from recto.turn.models import Models
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.planned_request import PlannedRequest
-from recto.turn.provider_counts import ProviderCounts
 from recto.turn.session import ChatSession
 from recto.turn.session_sources import SessionSources
 from recto.turn.source_picker import SourcePicker
@@ -81,7 +80,6 @@ class Engine:
         self.servers = McpServers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
         self.chooser = Chooser(home / locations.SOURCES_FILE, embedder, timeout_s=timeout_s)
         self.models = Models(store, settings, home=home, project=project, environment=environment)
-        self.provider_counts = ProviderCounts(store)
         self.sources = SessionSources(store, settings.tools, self.servers, self.chooser, self.vaults, project)
         at = (self.agents, self.sources, self.memory_files, settings.references)
         self.turns = Turns(self.models, *at, self._pickers)
@@ -190,15 +188,10 @@ class Engine:
         return self.turns.first_reads(session)
 
     async def prepare_request(self, turn: Turn, emit: Emit) -> Exchange:
-        """The next request, planned and recorded; smaller if its provider counts more than its window holds."""
-        while True:
-            planned = await self._plan(turn, emit)
-            why = await self.provider_counts.overflow(planned, turn) if turn.options.may_send else None
-            if why is None:
-                request = await record_request(self.store, turn.session, planned, turn.message)
-                return Exchange(turn, planned, request, self.use_tracker, self.streams)
-            turn.shrink(why)
-            await emit(Noticed(f"{why.message.rstrip('.')}: making the window smaller"))
+        """The next request, planned and recorded."""
+        planned = await self._plan(turn, emit)
+        request = await record_request(self.store, turn.session, planned, turn.message)
+        return Exchange(turn, planned, request, self.use_tracker, self.streams)
 
     async def _plan(self, turn: Turn, emit: Emit) -> PlannedRequest:
         """The plan, after a compaction if needed, with recalled messages."""
@@ -292,7 +285,7 @@ class Engine:
 
     async def close(self) -> None:
         tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker)
-        for work in (*tasks, self.provider_counts):
+        for work in tasks:
             await work.close()
         parts = (self.servers, self.chooser, self.message_index, self.facts, self.checkpoints, self.vaults, self.backup)
         for each in parts:

@@ -5,7 +5,7 @@ vendor's SDK, because the bytes are counted, compared and recorded before they a
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,7 +29,7 @@ from recto.providers.model import (
     call_text,
     reported_count,
 )
-from recto.providers.remote import CountRequest, RemoteProvider
+from recto.providers.remote import RemoteProvider
 from recto.sources.source import Tool
 from recto.window.request import Contents, Entry, NamedTool, Parameters, Piece, PieceKind, ResponseFormat
 from recto.wire import Json, dumpb, dumps, loads
@@ -390,68 +390,3 @@ class OpenAIProvider(RemoteProvider):
 
     def headers(self, key: str | None) -> Mapping[str, str]:
         return {"authorization": f"Bearer {key}"} if key else {}
-
-
-GEMINI = "gemini"
-COMPATIBLE = "/openai"
-"""Ends the address of Gemini's endpoint for this format."""
-
-
-class GeminiProvider(OpenAIProvider):
-    """Counts with Gemini's own `countTokens`, which takes another form of request: contents of user and model, a system
-    instruction, declared functions."""
-
-    def count_request(self, body: bytes) -> CountRequest | None:
-        if not self.base_url.endswith(COMPATIBLE):
-            return None
-        request = loads(body)
-        model = f"models/{request['model'].removeprefix('models/')}"
-        asked = dumpb({"generateContentRequest": {"model": model, **own_form(request)}})
-        address = f"{self.base_url.removesuffix(COMPATIBLE)}/{model}:countTokens"
-        # a bearer token would be taken for an OAuth one there
-        return CountRequest(address, {"x-goog-api-key": self.checked_key() or ""}, asked, "totalTokens")
-
-
-def own_form(request: dict[str, Json]) -> dict[str, Json]:
-    names: dict[str, str] = {}
-    instructions: list[Json] = []
-    contents: list[Json] = []
-    for message in request["messages"]:
-        names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
-        if message["role"] in INSTRUCTION_ROLES:
-            instructions += _parts(message, names)
-        elif parts := list(_parts(message, names)):
-            contents.append({"role": "model" if message["role"] == "assistant" else "user", "parts": parts})
-    form: dict[str, Json] = {"contents": contents}
-    if instructions:
-        form["systemInstruction"] = {"parts": instructions}
-    if tools := request.get("tools"):
-        form["tools"] = [{"functionDeclarations": [_declared(tool["function"]) for tool in tools]}]
-    return form
-
-
-def _parts(message: Json, names: dict[str, str]) -> Iterator[Json]:
-    content = message.get("content")
-    if message["role"] == "tool":
-        name = names.get(message["tool_call_id"], "tool")
-        yield {"functionResponse": {"name": name, "response": {"result": content or ""}}}
-        return
-    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
-        yield from _part(part)
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        yield {"functionCall": {"name": function["name"], "args": json_arguments(function["arguments"])}}
-
-
-def _part(part: Json) -> Iterator[Json]:
-    if part["type"] == "text":
-        yield {"text": part["text"]}
-        return
-    url = part["image_url"]["url"] if part["type"] == "image_url" else part["file"]["file_data"]
-    if data := split_data_url(url):
-        yield {"inlineData": {"mimeType": data[0], "data": data[1]}}
-
-
-def _declared(function: Json) -> Json:
-    named = {"name": function["name"], "description": function.get("description", "")}
-    return named | {"parametersJsonSchema": function["parameters"]}

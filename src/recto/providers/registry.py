@@ -20,7 +20,7 @@ from recto.providers.http import RETRY_POLICY, RetryPolicy, Transport
 from recto.providers.llama import LlamaProvider
 from recto.providers.local_servers import OllamaProvider
 from recto.providers.model import Model, Provider
-from recto.providers.openai import GEMINI, GeminiProvider, OpenAIFormat, OpenAIProvider
+from recto.providers.openai import OpenAIFormat, OpenAIProvider
 from recto.providers.remote import RemoteProvider, checked_key
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedding_endpoint import EmbeddingAddress
@@ -132,7 +132,7 @@ def _kind(name: str, address: EndpointAddress, environment: Mapping[str, str]) -
     with suppress(ValueError):  # an invalid address is rejected later
         if name == "llamacpp" or is_near(urlsplit(address.base_url).hostname or ""):
             return LlamaProvider
-    return GeminiProvider if name == GEMINI else OpenAIProvider
+    return OpenAIProvider
 
 
 class ModelOverview(Struct, frozen=True):

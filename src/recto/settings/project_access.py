@@ -35,7 +35,6 @@ ONLY_STRICTER = {
     "context.use_facts": False,
     "context.learn_facts": "off",
     "context.learn_by_model": False,
-    "context.count_at_provider": False,
     "context.use_project_memory": False,
     "context.use_agent_memory": False,
     "context.use_user_memory": False,
