@@ -52,7 +52,6 @@ from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import ChatSession
 from recto.turn.session_sources import SessionSources
 from recto.turn.source_picker import SourcePicker
-from recto.turn.source_uses import UseTracker
 from recto.turn.spending import MAX_STEPS
 from recto.turn.turn import CallerTools, Picker, PlanPicker, Turn
 from recto.turn.turns import Turns
@@ -85,7 +84,6 @@ class Engine:
         self.turns = Turns(self.models, *at, self._pickers)
         self.passages = PassageSearch(store, self.vaults, settings)
         self.revisions = Revisions(store, self.turns.resolve)
-        self.use_tracker = UseTracker(store, embedder)
         self.document_summaries = DocumentSummaryWriter(store, settings.references)
         self.learner = FactLearner(self.facts, store, self.vaults, home)
         self.backup = DailyBackup(store.database.file if settings.store.backup else None)
@@ -191,7 +189,7 @@ class Engine:
         """The next request, planned and recorded."""
         planned = await self._plan(turn, emit)
         request = await record_request(self.store, turn.session, planned, turn.message)
-        return Exchange(turn, planned, request, self.use_tracker, self.streams)
+        return Exchange(turn, planned, request, self.streams)
 
     async def _plan(self, turn: Turn, emit: Emit) -> PlannedRequest:
         """The plan, after a compaction if needed, with recalled messages."""
@@ -284,7 +282,7 @@ class Engine:
         await self._compaction(turn, await turn.next_plan()).write_ahead()
 
     async def close(self) -> None:
-        tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries, self.use_tracker)
+        tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries)
         for work in tasks:
             await work.close()
         parts = (self.servers, self.chooser, self.message_index, self.facts, self.checkpoints, self.vaults, self.backup)

@@ -252,7 +252,7 @@ async def answer_turn(
     if session.head != waiting.head:
         turn = turn.beside(ChatSession(session.conversation, waiting.head, session.model, agent=session.agent))
     planned = replace(planned, context=replace(planned.context, provider=provider))
-    exchange = Exchange(turn, planned, waiting.request, engine.use_tracker, engine.streams)
+    exchange = Exchange(turn, planned, waiting.request, engine.streams)
     await exchange.run(emit)
     engine.after_reply(exchange)
 

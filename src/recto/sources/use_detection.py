@@ -11,7 +11,6 @@ from functools import cache, cached_property, lru_cache
 
 from msgspec import Struct
 
-from recto.search.embedder import Embedder
 from recto.search.terms import STOP_WORDS, word_forms, words
 from recto.sentences.words import tables
 from recto.sources.advice import Sign
@@ -36,11 +35,6 @@ ITEM_WEIGHT, STRONG_WEIGHT, DECISIVE_WEIGHT = 1.5, 2.0, 2.4
 # A common word in more sentences of a source than this distinguishes none of them.
 MAX_COMMON_SENTENCES = 8
 MAX_DETAIL_CHARS = 80
-# The new weight that two sentences must share before their meaning is compared.
-MIN_SHARED_WEIGHT = 1.5
-# By all-MiniLM-L6-v2; unrelated sentences never scored above 0.62.
-MIN_COSINE = 0.68
-MAX_PAIRS = 24
 COMMON = "common_words.toml"
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]*_`]*\s+|(?<=[。！？])|\n+")
@@ -64,9 +58,6 @@ class UseEvidence(Struct, frozen=True):
     sign: Sign
     detail: str = ""
     """The quoted words, or the name of the called tool."""
-
-
-# -- by words
 
 
 def detect_uses(reply: str, called: Collection[str], sent: Sequence[SentSource], known: str) -> list[UseEvidence]:
@@ -182,9 +173,9 @@ class _ReplyText:
         """The reply's use of a source, and the words that show it."""
         if quote := self._quote(source):
             return "quoted", _shortened(quote)
-        novelty = self.new_terms(source)
+        novelty = self._new_terms(source)
         best, items, text = 0.0, "", ""
-        for sentence, other, weight in self.close_pairs(source, novelty):
+        for sentence, other, weight in self._close_pairs(source, novelty):
             if weight >= DECISIVE_WEIGHT and (new := _enough_in_common(sentence, other, novelty)):
                 new_weight = sum(new.values())
                 if new_weight > best:
@@ -230,11 +221,11 @@ class _ReplyText:
             text += f" {word}" if word.isascii() or word[0] != text[-1] else word[1:]
         return text
 
-    def new_terms(self, source: _Traces) -> dict[str, float]:
+    def _new_terms(self, source: _Traces) -> dict[str, float]:
         """The shared terms that were not known before, and how much each says about its origin."""
         return {term: novelty for term in self._terms & source.occurrences.keys() if (novelty := self._novelty(term))}
 
-    def close_pairs(
+    def _close_pairs(
         self, source: _Traces, novelty: Mapping[str, float]
     ) -> Iterator[tuple[_Sentence, _Sentence, float]]:
         """Sentences of reply and source with common terms, and the new weight that they share."""
@@ -273,37 +264,6 @@ def _enough_in_common(sentence: _Sentence, other: _Sentence, novelty: Mapping[st
 def _shortened(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= MAX_DETAIL_CHARS else line[: MAX_DETAIL_CHARS - 1].rstrip() + "…"
-
-
-# -- by meaning
-
-
-def detect_by_meaning(reply: str, sent: Sequence[SentSource], known: str, embedder: Embedder) -> list[UseEvidence]:
-    """The paraphrases of each source, in their order. Raises NoVectors if the embedder fails."""
-    close = sorted(_close_sentences(reply, sent, known), key=lambda each: (-each[0], each[1]))[:MAX_PAIRS]
-    texts = list(dict.fromkeys(text for _, _, *pair in close for text in pair))
-    vectors = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
-    best: dict[int, tuple[float, str]] = {}
-    for _, index, sentence, other in close:
-        cosine = float(vectors[sentence] @ vectors[other])
-        if cosine >= MIN_COSINE:
-            best[index] = max(best.get(index, (0.0, "")), (cosine, sentence))
-    return [
-        UseEvidence(source.id, "paraphrased" if index in best else "", _shortened(best.get(index, (0.0, ""))[1]))
-        for index, source in enumerate(sent)
-    ]
-
-
-def _close_sentences(reply: str, sent: Sequence[SentSource], known: str) -> Iterator[tuple[float, int, str, str]]:
-    """Sentences of the reply and of a source with common terms: their weight, the source, and both sentences. ASCII
-    terms only: the model hardly knows other scripts."""
-    traces = {index: _traces(source.text) for index, source in enumerate(sent) if source.id.kind != "tool"}
-    text = _ReplyText(reply, _KnownText(known), list(traces.values()))
-    for index, source in traces.items():
-        novelty = {term: value for term, value in text.new_terms(source).items() if term.isascii()}
-        for sentence, other, shared in text.close_pairs(source, novelty):
-            if shared >= MIN_SHARED_WEIGHT and not sentence.is_joined:
-                yield shared, index, sentence.text, other.text
 
 
 # -- terms and their weights

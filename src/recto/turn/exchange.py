@@ -1,13 +1,12 @@
 """Exchange: one request and its reply, stored as it streams, with the tool calls it asks for."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from recto.base.background import FOREGROUND
 from recto.base.concurrency import run_to_completion
@@ -31,7 +30,6 @@ from recto.events import (
 )
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart, limited
 from recto.sources.tools import CANCELLED, REMEMBER, ToolOutcome
-from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
 from recto.turn.citations import Citations
 from recto.turn.context import TurnContext
@@ -39,14 +37,12 @@ from recto.turn.emitting import Emit
 from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
 from recto.turn.planned_request import PlannedRequest, count_current, reply_request
 from recto.turn.session import ChatSession, SessionChanges
-from recto.turn.source_uses import ReplyEvidence, UseTracker, record_sources, reply_evidence, told_uses, tools_of
+from recto.turn.source_uses import find_uses, record_sources, tools_of
 from recto.turn.spending import at_most, broken_off, check_limits, priced
 from recto.turn.token_cache import TokenCache, message_tokens
 from recto.turn.turn import Turn
 from recto.window.calibration import is_believable
 from recto.window.request import Request
-
-log = logging.getLogger(__name__)
 
 # Characters that take some milliseconds to count and to compare with their sources.
 LONG_REPLY = 8_000
@@ -111,7 +107,6 @@ class Exchange:
     planned: PlannedRequest
     request: Request
     """As recorded; replaced together with the plan if the provider finds the request too long."""
-    use_tracker: UseTracker
     streams: OpenStreams
     calls: tuple[ToolCall, ...] = ()
     """The calls of the complete reply."""
@@ -262,7 +257,8 @@ class Exchange:
         if not calls and citations.has_found and (found := await asyncio.to_thread(citations.block)):
             blocks = (*blocks, found)
         tokens = await self._tokens("assistant", blocks)
-        evidence, uses = (None, []) if calls else await self._used(incoming.blocks)
+        text = "".join(block.text for block in incoming.blocks if isinstance(block, Text))
+        uses = [] if calls else await asyncio.to_thread(find_uses, self.planned, text)
         usage = done.usage
         if usage and not is_believable(usage):
             usage = None
@@ -273,6 +269,8 @@ class Exchange:
         sent = 0 if citations.instead else self.planned.window.total
         spent = priced(model, usage or Usage(sent, tokens.own or 0, reported=False))
         outcome = self._outcome(done.finish, not_sent=bool(citations.instead))
+        if used := [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]:
+            outcome["used"] = used
 
         def write_more() -> None:
             if self.also:
@@ -292,12 +290,10 @@ class Exchange:
             blocks=blocks,
             tokens=tokens,
             usage=spent,
-            outcome=outcome | told_uses(uses) | {"cost_usd": spent.cost_usd},
+            outcome=outcome | {"cost_usd": spent.cost_usd},
             also=write_more,
         )
         assert message is not None
-        if evidence:
-            self.use_tracker.begin(self.request.id, evidence, uses)
         self.calls, self._reply = message.calls, message
         self.handed_back = tuple(filter(toolbox.is_callers, message.calls))
         if self.handed_back:
@@ -458,15 +454,3 @@ class Exchange:
         if signs := {id: "called" for id in found if id in offered}:
             with suppress(RectoError):
                 await self.store.do(self.store.source_uses.signs, self.request.id, signs)
-
-    # -- the sources that the reply used
-
-    async def _used(self, blocks: Sequence[Block]) -> tuple[ReplyEvidence | None, list[UseEvidence]]:
-        """The sources that the last reply of a turn used. A failure here is not reported to the user."""
-        text = "".join(block.text for block in blocks if isinstance(block, Text))
-        try:
-            if found := reply_evidence(self.planned, text):
-                return found, found.uses if found.is_short else await asyncio.to_thread(lambda: found.uses)
-        except Exception:  # the reply is already complete
-            log.exception("the sources that a reply used could not be detected")
-        return None, []

@@ -1,29 +1,20 @@
 """The sources that a request included, recorded with it, and those that its reply shows signs of using."""
 
-import asyncio
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from typing import Any
+import logging
+from collections.abc import Iterator
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
-
-from recto.base.background import in_background
-from recto.base.concurrency import TaskSet
-from recto.errors import RectoError
-from recto.search.embedder import Embedder
 from recto.sources.source import SENT_KINDS
-from recto.sources.use_detection import SentSource, UseEvidence, detect_by_meaning, detect_uses
+from recto.sources.use_detection import SentSource, UseEvidence, detect_uses
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
 from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import LastTools, last_tools
 
+log = logging.getLogger(__name__)
+
 # How many characters of the conversation are searched for other origins of a reply.
 LOOKED_AT = 20_000
-# Texts of this length take less than a millisecond to compare.
-SHORT = 4_000
 
 
 def record_sources(store: Store, request: str, planned: PlannedRequest, known: frozenset[str]) -> frozenset[str]:
@@ -56,28 +47,10 @@ def _sent(planned: PlannedRequest) -> Iterator[SentSource]:
             yield SentSource(pick.source, text)
 
 
-class ReplyEvidence(Struct, frozen=True):
-    reply: str
-    given: tuple[SentSource, ...]
-    called: frozenset[str]
-    known: str
-    """Other text that the reply may draw on: the conversation, documents, tool results."""
-
-    @property
-    def is_short(self) -> bool:
-        """Comparing takes less time than starting a thread. Tools are not compared."""
-        sizes = [len(each.text) for each in self.given if each.id.kind != "tool"]
-        return not sizes or len(self.reply) + len(self.known) + sum(sizes) < SHORT
-
-    @property
-    def uses(self) -> list[UseEvidence]:
-        return detect_uses(self.reply, self.called, self.given, self.known)
-
-
-def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
-    """The evidence; None if no source was sent, as in most chats."""
+def find_uses(planned: PlannedRequest, reply: str) -> list[UseEvidence]:
+    """The signs that a reply shows of the sources of its request. A failure is only logged: the reply is complete."""
     if not (given := tuple(_sent(planned))):
-        return None
+        return []
     view = planned.loaded.view
     said, left = list[str](), LOOKED_AT
     for message in reversed((*view.still_sent, *view.history)):
@@ -89,38 +62,8 @@ def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
     gave = [result.text for message in view.rounds for result in message.results]
     known = "\n".join((*said, *gave, *brought, planned.current.message.text))[-LOOKED_AT:]
     called = frozenset(call.name for message in view.rounds for call in message.calls)
-    return ReplyEvidence(reply, given, called, known)
-
-
-class UseTracker:
-    """Detects paraphrased use of sources. Runs in the background after the reply; failures are ignored."""
-
-    def __init__(self, store: Store, embedder: Callable[[], Embedder | None]) -> None:
-        self._store, self._embedder = store, embedder
-        self._tasks = TaskSet()
-
-    def begin(self, request: str, found: ReplyEvidence, uses: Sequence[UseEvidence]) -> None:
-        """Compares only the texts without evidence by words."""
-        bare = {use.id for use in uses if not use.sign}
-        given = tuple(each for each in found.given if each.id in bare and not each.call_name)
-        if given:
-            self._tasks.begin(self._look(request, replace(found, given=given)))
-
-    async def _look(self, request: str, found: ReplyEvidence) -> None:
-        with suppress(RectoError):
-            seen = await asyncio.to_thread(self._seen, found)
-            if signs := {use.id: use.sign for use in seen if use.sign}:
-                await self._store.do(self._store.source_uses.signs, request, signs)
-
-    def _seen(self, found: ReplyEvidence) -> list[UseEvidence]:
-        embedder = self._embedder()
-        with in_background():
-            return detect_by_meaning(found.reply, found.given, found.known, embedder) if embedder else []
-
-    async def close(self) -> None:
-        await self._tasks.close()
-
-
-def told_uses(uses: Sequence[UseEvidence]) -> dict[str, Any]:
-    used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
-    return {"used": used} if used else {}
+    try:
+        return detect_uses(reply, called, given, known)
+    except Exception:
+        log.exception("the sources that a reply used could not be detected")
+        return []
