@@ -4,12 +4,10 @@ read."""
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from recto.base.text import clean
 from recto.chat.blocks import ToolCall, ToolResult
@@ -223,44 +221,3 @@ def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
     whole, halves = clean(text)  # lone surrogates cannot be sent to a server
     fixed: Arguments = json.loads(whole) if halves else given
     return fixed
-
-
-# -- short forms
-
-LONGEST_DESCRIPTION, LONGEST_FIELD = 160, 60
-_BY_NAME = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-"""Keywords whose keys are names: a property may be called `title`."""
-_LEFT_OUT = ("title", "examples", "$schema", "$comment")
-_DATA = ("enum", "const", "default", "required")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
-
-
-def short_form(tool: Tool) -> Tool:
-    """The tool with only what a model needs to call it; equal if nothing can be left out. Depends on the tool alone, so
-    that requests keep the same prefix."""
-    description = _shortened(tool.description, LONGEST_DESCRIPTION)
-    return replace(tool, description=description, schema=_short_schema(tool.schema))
-
-
-def _short_schema(schema: Any) -> Any:
-    if not isinstance(schema, Mapping):
-        return schema
-    short: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "description" and isinstance(value, str):
-            short[key] = _shortened(value, LONGEST_FIELD)
-        elif key in _BY_NAME and isinstance(value, Mapping):
-            short[key] = {name: _short_schema(item) for name, item in value.items()}
-        elif key in _DATA:
-            short[key] = value
-        elif key not in _LEFT_OUT:
-            short[key] = [_short_schema(item) for item in value] if isinstance(value, list) else _short_schema(value)
-    return short
-
-
-def _shortened(text: str, longest: int) -> str:
-    """The first sentence, up to the limit."""
-    first = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
-    if len(first) <= longest:
-        return first
-    return f"{first[: longest - 1].rpartition(' ')[0] or first[: longest - 1]}…"

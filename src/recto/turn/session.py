@@ -36,12 +36,11 @@ class LastTools(Struct, frozen=True):
     """Tools chosen for a message, and kept until the next compaction."""
     sent: Mapping[SourceId, str] = field(default_factory=dict)
     """All of them, with the hash of the text that was sent."""
-    short: frozenset[SourceId] = frozenset()
     left_out: frozenset[SourceId] = frozenset()
 
 
 NO_ROOM = "the tools take more than their share of the window"
-"""Begins the reason for leaving a tool out, and ends the reason for a short form."""
+"""Begins the reason for leaving a tool out."""
 
 
 def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pick]) -> LastTools:
@@ -50,7 +49,6 @@ def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pi
         compaction,
         tuple(pick.source for pick in tools if pick.mode == "agent"),
         {pick.source: pick.sha256 or "" for pick in tools},
-        frozenset(pick.source for pick in tools if pick.because.endswith(NO_ROOM)),
         frozenset(pick.source for pick in passed if pick.kind == "tool" and pick.because.startswith(NO_ROOM)),
     )
 
