@@ -3,7 +3,7 @@
 `start` and `_walk` are the product in short; each step is a method below or a package of its own."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from recto.base import locations
 from recto.base.background import FOREGROUND, BackgroundWorker, ForegroundTurn, share_heap
 from recto.base.concurrency import TaskSet
 from recto.base.text import clean
-from recto.chat.blocks import Block
 from recto.chat.message import Message
 from recto.compaction.revisions import Revisions
 from recto.compaction.summary_ahead import SummariesAhead, find_ahead, is_due_soon
@@ -28,7 +27,7 @@ from recto.memory.fact_memory import FactMemory
 from recto.memory.fact_picker import FactPicker
 from recto.providers.registry import embedding_address
 from recto.recall.message_index import WAIT_FOR_USER, WAIT_IN_TURN, MessageIndex
-from recto.recall.picker import RecallPicker, recall_ahead
+from recto.recall.picker import RecallPicker
 from recto.search.embedder import SharedEmbedder
 from recto.settings.settings import Settings
 from recto.settings.strategy import SUMMARIZE
@@ -45,7 +44,7 @@ from recto.turn.emitting import Emit, patiently
 from recto.turn.exchange import Exchange, count_results, record_request
 from recto.turn.incoming_message import OpenStreams
 from recto.turn.memory_picker import MemoryPicker
-from recto.turn.messages import DRAFT, FirstReads, Given, TurnStart, append_message, is_waiting, user_message
+from recto.turn.messages import DRAFT, Given, TurnStart, append_message, is_waiting, user_message
 from recto.turn.models import Models
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.planned_request import PlannedRequest
@@ -155,7 +154,7 @@ class Engine:
         """1 append, 2 find, 3 pick: from the message to what goes in with it. The user's words are stored first,
         whatever fails later. None if there is nothing to say."""
         waited, user = session.pending, user_message(given, may_be_empty=given == ())
-        storing = append_message(self.store, session, user, partial(self._first_reads, session))
+        storing = append_message(self.store, session, user, partial(self.turns.first_reads, session))
         started = await patiently(storing, emit, partial(Working, "store"))
         if started is None:
             return None
@@ -179,11 +178,6 @@ class Engine:
         for event in turn.events(is_new=not started.is_continued):
             await emit(event)
         return turn
-
-    def _first_reads(self, session: ChatSession, blocks: Sequence[Block]) -> FirstReads:
-        if ":" not in self.settings.search.embedder:  # a server is not asked before the turn's own settings are known
-            recall_ahead(self.message_index, session, Message(DRAFT, "user", tuple(blocks)))
-        return self.turns.first_reads(session)
 
     async def prepare_request(self, turn: Turn, emit: Emit) -> Exchange:
         """The next request, planned and recorded."""

@@ -9,9 +9,6 @@ from tests.said import user_sentences
 
 from recto.api.blocking import Desk, Talk
 from recto.events import Noticed, Sent
-from recto.recall.picker import RecallPicker
-from recto.search.query import Query, QueryAhead
-from recto.sources.selection import StablePicks
 from recto.window.account import Section
 
 pytestmark = pytest.mark.untraced
@@ -306,28 +303,6 @@ def test_whatever_fails_inside_the_search_the_turn_goes_on(
     events = list(talk.stream("How tall is the mast of the Albatross?"))
     assert any(isinstance(event, Sent) for event in events)
     assert any(isinstance(event, Noticed) and "cannot reshape" in event.text for event in events)
-
-
-def test_a_question_is_looked_up_before_its_turn_reads_anything(
-    desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    talk = told(desk(script(REPLY, SUMMARY)))
-    talk.ask("How tall is the mast of the Albatross?")
-    done, begin, stable = list[str](), QueryAhead.begin, RecallPicker.stable
-
-    def begun(self: QueryAhead, query: Query) -> bool:
-        done.append(query.text)
-        return begin(self, query)
-
-    async def picked(self: RecallPicker) -> StablePicks:
-        done.append("picked")
-        return await stable(self)
-
-    monkeypatch.setattr(QueryAhead, "begin", begun)
-    monkeypatch.setattr(RecallPicker, "stable", picked)
-    sent = talk.ask("Which bread does Ada bake on Thursdays?")
-    assert done[:2] == ["Which bread does Ada bake on Thursdays?", "picked"]
-    assert recalled(sent.window) is not None
 
 
 def test_a_later_question_about_a_long_paste_brings_what_its_excerpt_leaves_out(desk: Open, script: Script) -> None:

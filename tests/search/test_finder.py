@@ -62,33 +62,6 @@ def test_whoever_takes_only_the_first_hits_gets_the_same_with_their_reasons(fill
     assert finder.find(query, lambda hits: list(islice(hits, 7))).hits == finder.find(query).hits[:7]
 
 
-def test_a_search_whose_words_were_looked_up_before_finds_the_same(fill: Fill) -> None:
-    finder = fill(*["Nothing of note."] * 5, "The kayak is blue.", "Where is the tent?", "On 3 May it rained.")
-    for text in ("Which colour has the kayak?", "the tent on 3 May", "of note"):
-        query = Query(text, "talk", until=6, limit=5)
-        alone = finder.find(query)
-        finder.prepare(Query(text, "talk"))
-        finder.prepare(Query(text, "talk"))
-        assert finder.find(query) == alone
-        finder.prepare(Query("another question about the kayak", "talk"))
-        assert finder.find(query) == alone
-    finder.close()
-
-
-def test_what_is_added_after_the_words_were_looked_up_is_found(fill: Fill) -> None:
-    finder = fill("The tent is green.", "Fine.")
-    finder.prepare(Query("kayak", "talk", spreads=False))
-    finder.prepare(Query("kayak", "nowhere", spreads=False))
-    finder.index.add({"talk": [IndexItem(2, "The kayak is blue.", 2)]})
-    assert items(finder.find(Query("kayak", "talk", spreads=False))) == [2]
-    finder.prepare(Query("tent", "talk", spreads=False))
-    finder.index.add({"talk": [IndexItem(3, "The tent leaks.", 3)]})
-    assert items(finder.find(Query("tent", "talk", spreads=False))) == [3, 0]
-    finder.close()
-    finder.prepare(Query("kayak", "talk"))
-    assert items(finder.find(Query("kayak", "talk", spreads=False))) == [2]
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -73,28 +73,6 @@ def test_similar_texts_are_nearest(tmp_path: Path) -> None:
     assert index.passages([best])[best].item == 0
 
 
-def test_a_question_that_was_prepared_is_embedded_once(tmp_path: Path) -> None:
-    embedder = Letters()
-    index, meaning = opened(tmp_path / "search.db", embedder)
-    make_all(meaning)
-    partition = index.partition("a")
-    alone = meaning.nearest("the mast is tall", partition)()
-    embedder.asked.clear()
-    meaning.prepare(lambda: "the mast is tall")
-    assert meaning.nearest("the mast is tall", partition)() == alone
-    assert embedder.asked == ["the mast is tall"]
-    meaning.prepare(lambda: "something else")
-    assert meaning.nearest("the mast is tall", partition)() == alone, "another question was prepared"
-
-
-def test_an_embedder_that_fails_while_preparing_is_told_by_the_search(tmp_path: Path) -> None:
-    index, meaning = opened(tmp_path / "search.db", Letters(error=NoVectors("It is out of order.")))
-    meaning.prepare(lambda: "a tall mast")
-    nearest = meaning.nearest("a tall mast", index.partition("a"))()
-    assert not nearest.similarity
-    assert "out of order" in nearest.warning
-
-
 def test_passages_added_later_are_compared_too(tmp_path: Path) -> None:
     index, meaning = opened(tmp_path / "search.db", Letters(), (*TEXTS, "zzz zebra zoo"))
     make_all(meaning)
@@ -234,7 +212,6 @@ def test_a_question_is_not_embedded_while_very_many_passages_wait(
     embedder = Letters()
     index, meaning = opened(tmp_path / "search.db", embedder, [f"{n}: The mast is tall." for n in range(20)])
     monkeypatch.setattr("recto.search.vector_index.MANY_WAITING", 10)
-    meaning.prepare(lambda: "a tall mast")
     assert meaning.nearest("a tall mast", index.partition("a"))() == Nearest()
     assert embedder.asked == []
     make_all(meaning)

@@ -7,9 +7,6 @@ from tests.compaction.test_compaction_work import REPLY, SAID, SUMMARY
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk, Talk
-from recto.base.ids import new_id
-from recto.chat.blocks import Text
-from recto.chat.message import Message, now
 
 TURNS = 12
 CHANGES: dict[str, Callable[[Talk], object]] = {
@@ -36,14 +33,6 @@ def talk(opened: Desk) -> Talk:
     return made
 
 
-def test_the_next_draft_loads_nothing_again(talk: Talk) -> None:
-    talk.window("Half a")
-    first = talk.session.drafted
-    talk.window("Half a thought")
-    assert first is not None
-    assert talk.session.drafted is first
-
-
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_draft_after_a_change_is_that_of_a_client_that_comes_new(opened: Desk, talk: Talk, change: str) -> None:
     talk.window("What now?")
@@ -60,13 +49,3 @@ def test_a_draft_with_another_window_is_loaded_for_that(talk: Talk) -> None:
     talk.set_setting("context.max_prompt_tokens", None)
     assert smaller.limit == 800
     assert talk.window("What now?").limit == 1200
-
-
-def test_what_is_still_being_written_is_not_kept(talk: Talk, opened: Desk) -> None:
-    assert talk.id
-    growing = Message(new_id(), "assistant", (Text("So"),), talk.session.head, status="unfinished", created=now())
-    opened.store.tree.append(talk.id, growing)
-    fresh = opened.conversation(talk.id)
-    fresh.window("What now?")
-    assert fresh.session.head == growing.id
-    assert fresh.session.drafted is None

@@ -31,9 +31,7 @@ from recto.settings.strategy import STRATEGIES
 from recto.sources.selection import OfferedTool, Selection, StablePicks
 from recto.sources.source import BUILT_IN_SERVER, Insert, Pick
 from recto.turn.context import TurnContext
-from recto.turn.loaded_view import LoadedView
 from recto.turn.planned_request import CurrentMessage, PlannedRequest, count_with, with_current
-from recto.turn.session import ChatSession
 from recto.turn.session_sources import SessionSources, can_call, configured_tool
 from recto.turn.turn import Picker, Turn
 from recto.window.compaction_block import has_archive
@@ -70,9 +68,6 @@ class RecallPicker(Picker):
     async def stable(self) -> StablePicks:
         """Once something is archived any message may need the tool, so `agent` means offered."""
         resolved, overrides = self._turn.resolved, self._turn.overrides
-        if self._turn.asked is not None and self._turn.compaction is not None:
-            loaded = self._turn.session.loaded.get(resolved.token_cache.root)
-            _prepare(self._archive, self._turn.session, self._turn.asked, resolved.settings, loaded)
         if not can_call(resolved, self._settings) or not resolved.settings.recall_ratio:
             return StablePicks()
         tool = recall_tool(self._archive, self._store, self._turn.session)
@@ -143,22 +138,6 @@ class RecallPicker(Picker):
         found = with_neighbours(self._store, session, hits, scope)
         snippets = [snippet_of(each) for each in found if not there.holds(each)]
         return list({each.text: each for each in reversed(snippets)}.values())[::-1]  # each text at its best rank
-
-
-def recall_ahead(archive: MessageIndex, session: ChatSession, message: Message) -> None:
-    """Starts before anything is read for the turn, if that is like the last one."""
-    loaded = next(iter(session.loaded.values()), None)
-    if session.settings and loaded and loaded.view.compaction:
-        _prepare(archive, session, message, session.settings, loaded)
-
-
-def _prepare(
-    archive: MessageIndex, session: ChatSession, message: Message, settings: ContextSettings, loaded: LoadedView | None
-) -> None:
-    """Runs alongside the steps before the search, if a search is likely."""
-    query = _query(message, loaded.view.tail if loaded else (), settings) if settings.recall_ratio else None
-    if query:
-        archive.prepare(query.text, session.conversation)
 
 
 Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]

@@ -94,7 +94,7 @@ async def compare_strategies(
         CallOptions(model=changes.model, strategy=name, window=changes.window, settings=changes.settings)
         for name in names
     ]
-    with kept_text_caches(), engine.message_index.keeping_messages():
+    with kept_text_caches():
         statements = await asyncio.to_thread(_statements_in, path)
         resolved = await engine.turns.resolve(session, options[0])
         played = [SimulatedPath(str(each.strategy), Simulation(engine, session, each)) for each in options]

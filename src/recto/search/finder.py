@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recto.search.keyword_index import KeywordIndex, Passage
-from recto.search.query import ParsedQuery, Query, QueryAhead, find_speaker, parse_query
+from recto.search.query import ParsedQuery, Query, find_speaker, parse_query
 from recto.search.ranking import RADIUS, SPEAKER_FACTOR, SPEAKER_SIMILARITY, Posting, SecondLook, fuse, max_score, rank
 from recto.search.vector_index import Nearest, VectorIndex
 
@@ -61,7 +61,6 @@ class Finder:
     def __init__(self, index: KeywordIndex, vectors: VectorIndex | None = None) -> None:
         self.index = index
         self.vectors = vectors
-        self._ahead = QueryAhead(index)
         self._cache: dict[int, Partition] = {}
         self._too_large: int | None = None
         """The last searched partition that was too large for a table of its passages."""
@@ -79,23 +78,9 @@ class Finder:
 
         return open_partition(self.index, self._cache, number, size, has_time=has_time)
 
-    def prepare(self, query: Query) -> None:
-        """Start the slowest steps before the whole query is known; a second call does nothing."""
-        if self._ahead.begin(query) and self.vectors:
-            self.vectors.prepare(lambda: self._without_speakers(query))
-
-    def _without_speakers(self, query: Query) -> str:
-        number = self.index.partition(query.partition) if query.partition is not None else None
-        if number is None:
-            return query.text
-        return self.index.file.reading(lambda: find_speaker(self.index, query.text, number).rest)
-
     def find(self, query: Query, choose: HitChoice = list) -> SearchResult:
         """Best first; nothing for an empty query or an unknown partition."""
         return self.index.file.reading(lambda: self._find(query, choose))
-
-    def close(self) -> None:
-        self._ahead.close()
 
     def _find(self, query: Query, choose: HitChoice) -> SearchResult:
         number = self.index.partition(query.partition) if query.partition is not None else None
@@ -104,7 +89,7 @@ class Finder:
         speaker = find_speaker(self.index, query.text, number)
         # vectors first: their thread works while this one looks up words
         answer = self.vectors.nearest(speaker.rest, number) if self.vectors else Nearest
-        parsed = self._ahead.take(query, number) or parse_query(self.index, query, number, speaker)
+        parsed = parse_query(self.index, query, number, speaker)
         if not parsed.extent.passages:
             return SearchResult(warning=answer().warning)
         partition = self._partition(number, parsed.extent.passages)

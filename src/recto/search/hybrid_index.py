@@ -111,7 +111,6 @@ class HybridIndex:
 
     def stop(self) -> None:
         """Stop making vectors, after the current text of a running batch."""
-        self.finder.close()
         if self.finder.vectors:
             self.finder.vectors.close()
 

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from datetime import date
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from recto.base.concurrency import WorkerThread
 from recto.search.dates import date_labels, find_dates
 from recto.search.keyword_index import NO_FILTER, Extent, Filter, KeywordIndex, Passage
 from recto.search.ranking import DATE_WEIGHT, FORM_WEIGHT, Posting
@@ -69,11 +67,6 @@ class Query(Struct, frozen=True):
             return False
         return self.filter.matches(passage) and (self.accepts is None or self.accepts(passage))
 
-    def has_words_of(self, other: "Query") -> bool:
-        """True if both queries look up the same words, labels and days."""
-        mine, others = ((each.text, each.partition, each.filter, each.spreads, each.today) for each in (self, other))
-        return mine == others
-
 
 class NamedSpeaker(Struct, frozen=True):
     name: str
@@ -123,40 +116,6 @@ def parse_query(
     who = {(match["who"] or match["also"]).lower() for match in _SAYS.finditer(query.text)}
     kind = _KINDS[who.pop()] if len(who) == 1 else ""
     return ParsedQuery(tuple(postings), extent, speaker.name, kind, is_loose)
-
-
-class QueryAhead:
-    """Looks up the words of a query in its own thread, before the search begins."""
-
-    def __init__(self, index: KeywordIndex) -> None:
-        self._index, self._thread = index, WorkerThread("recto-words")
-        self._begun: tuple[Query, Future[tuple[str, int | None, ParsedQuery]]] | None = None
-        self._is_closed = False
-
-    def begin(self, query: Query) -> bool:
-        """Return False if a query with the same words was already begun."""
-        if self._is_closed or (self._begun and self._begun[0].has_words_of(query)):
-            return False
-        self._begun = query, self._thread.submit(lambda: self._index.file.reading(lambda: self._look_up(query)))
-        return True
-
-    def _look_up(self, query: Query) -> tuple[str, int | None, ParsedQuery]:
-        """Include the state of the index and the partition that it was looked up in."""
-        index, change_id = self._index, self._index.file.change_id
-        number = index.partition(query.partition) if query.partition is not None else None
-        return change_id, number, parse_query(index, query, number, find_speaker(index, query.text, number))
-
-    def take(self, query: Query, partition: int | None) -> ParsedQuery | None:
-        """Wait for the result; None if the query differs or the index has changed since."""
-        begun, self._begun = self._begun, None
-        if begun is None or not begun[0].has_words_of(query) or begun[1].exception() is not None:
-            return None
-        change_id, number, parsed = begun[1].result()
-        return parsed if (change_id, number) == (self._index.file.change_id, partition) else None
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._thread.close()
 
 
 def _is_dense(index: KeywordIndex, label: Sequence[str], partition: int | None) -> bool:

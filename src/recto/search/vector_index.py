@@ -188,7 +188,6 @@ class VectorIndex:
         self._store, self._pause = VectorStore(index.file, embedder.key), EmbedderPause()
         self._thread = WorkerThread("recto-meaning")
         self._running: Future[Nearest] | None = None
-        self._prepared: Future[tuple[str, Row]] | None = None
         self._partitions: dict[int | None, PartitionVectors] = {}
 
     @property
@@ -224,19 +223,6 @@ class VectorIndex:
         return self.problem or beside
 
     # -- searching
-
-    def prepare(self, text: Callable[[], str]) -> None:
-        """Embed a question in the background, before its search begins."""
-        if not self._pause.problem:
-            self._prepared = self._thread.submit(lambda: self._embedded_ahead(text))
-        if self._beside:
-            self._beside.prepare(text)
-
-    def _embedded_ahead(self, text: Callable[[], str]) -> "tuple[str, Row]":
-        if self._waits_for_many(None):
-            raise NoVectors("Most passages have no vector yet.")
-        question = text()
-        return question, self._embedder.embed([question])[0]
 
     def nearest(self, text: str, partition: int | None) -> VectorAnswer:
         """Start immediately; the answer waits for the similarity of the nearest passages, or says why there is none."""
@@ -320,10 +306,6 @@ class VectorIndex:
         return 2 * self.waiting > count and not self._store.has_at_least(count // MIN_SHARE)
 
     def _question(self, text: str) -> "Row":
-        prepared, self._prepared = self._prepared, None
-        # made in this thread, so it is done
-        if prepared is not None and prepared.exception() is None and prepared.result()[0] == text:
-            return prepared.result()[1]
         question: Row = self._embedder.embed([text])[0]
         return question
 

@@ -95,7 +95,7 @@ async def append_message(
     store: Store,
     session: ChatSession,
     given: UserMessage,
-    reads: Callable[[Sequence[Block]], FirstReads],
+    reads: Callable[[], FirstReads],
 ) -> StartedTurn | None:
     """Stores the message, together with those waiting, before anything else happens. Pending tool calls get their
     results or are closed. `reads` starts reading what the turn needs next while the commit waits for the disk. None if
@@ -120,7 +120,7 @@ async def append_message(
         return (placed.message, len(waiting)), {**changes, **moved(placed)}
 
     storing = store.submit(session.commit, store, step)
-    begun = reads(given.blocks)
+    begun = reads()
     appended = await run_to_completion(storing)
     if appended is None:
         return None

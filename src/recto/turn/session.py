@@ -53,15 +53,6 @@ def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pi
     )
 
 
-class DraftedView(Struct, frozen=True):
-    """The view of the last draft; the next one uses it until there is a new message."""
-
-    head: str | None
-    token_cache: TokenCache
-    room: int
-    loaded: LoadedView
-
-
 SessionChanges = dict[str, Any]
 """Changed fields by name."""
 
@@ -109,7 +100,6 @@ class ChatSession(Struct):
     """The last request made from here: the next is stored as a difference."""
     loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
     """The last window's view by token cache, to which the next one adds."""
-    drafted: DraftedView | None = None
     settings: ContextSettings | None = None
     """The last turn's settings, probably still right."""
     last_tools: LastTools | None = None
@@ -141,8 +131,6 @@ class ChatSession(Struct):
         if changes.get("branch") is not None:
             self._has_untold_branch |= self.branch is None
             changes["branch"] = self.branch or changes["branch"]
-        if "loaded" in changes:
-            self.drafted = None
         for name, value in changes.items():
             setattr(self, name, value)
 
@@ -169,10 +157,6 @@ class ChatSession(Struct):
     def task_runs(self, *, begins: bool = False) -> tuple[dict[str, object], ...]:
         """The run that a message stored now belongs to, if any."""
         return (self.run.record(begins=begins),) if self.run else ()
-
-    @property
-    def is_answering(self) -> bool:
-        return self._turn.locked()
 
     @asynccontextmanager
     async def turn_lock(self) -> AsyncGenerator[None, None]:

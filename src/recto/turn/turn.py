@@ -44,7 +44,7 @@ from recto.turn.loaded_view import LoadedView, extend_view, load_view
 from recto.turn.messages import DRAFT
 from recto.turn.planned_request import PlannedRequest, WindowNotes, count_current, plan_turn
 from recto.turn.preamble import naming_largest
-from recto.turn.session import ChatSession, DraftedView
+from recto.turn.session import ChatSession
 from recto.window.compaction_block import PASSING
 from recto.window.planner import squeezed
 from recto.window.request import Entry
@@ -204,16 +204,9 @@ class Turn:
 
     async def load(self) -> LoadedView:
         """The view at the session's head, extended from the loaded one if possible."""
-        session, cache, room = self.session, self.context.token_cache, self.context.budget.room
-        head, drafted = session.head, session.drafted if self.current == DRAFT else None
-        if drafted and (drafted.head, drafted.token_cache, drafted.room) == (head, cache.root, room):
-            return drafted.loaded.rescaled(cache.factor)
-        at = (self.store, cache, head, self.current)
-        loaded = await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, room)
-        # messages of a turn in progress may still change
-        if self.current == DRAFT and not session.is_answering and loaded.is_finished:
-            session.apply(drafted=DraftedView(head, cache.root, room, loaded))
-        return loaded
+        session, cache = self.session, self.context.token_cache
+        at = (self.store, cache, session.head, self.current)
+        return await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, self.context.budget.room)
 
     async def next_plan(self) -> PlannedRequest:
         """Smaller after the provider found the last request too long."""
