@@ -20,7 +20,7 @@ def test_a_session_is_given_to_one_request_and_only_at_the_head_that_it_knows() 
     assert cache.take("home", "head") is None
     cache.keep(session)
     assert cache.take("home", "another head") is None
-    cache.keep(ChatSession("home", "head", branch=Branched("before", 1, "message")))
+    cache.keep(ChatSession("home", "head", branch=Branched("before", 1)))
     assert cache.take("home", "head") is None
 
 

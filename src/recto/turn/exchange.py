@@ -262,8 +262,9 @@ class Exchange:
         usage = done.usage
         if usage and not is_believable(usage):
             usage = None
-            self._note_once("reported a usage that cannot be right", ": our own counts are kept")
-        learn = self._learn(usage.input) if usage else None
+            if self.session.is_new(said := f"{model.name} reported a usage that cannot be right"):
+                self._notes.append(f"{said}: our own counts are kept")
+        report = self.planned.window.report(usage.input, self.context.token_cache.counter.key) if usage else None
         rounds = self.planned.loaded.view.rounds
         has_learned = not calls and any(call.name == REMEMBER for message in rounds for call in message.calls)
         sent = 0 if citations.instead else self.planned.window.total
@@ -282,8 +283,8 @@ class Exchange:
                 self.store.tree.learn(self.turn.message.id, [str(number) for number in learned])
             if uses:
                 self.store.source_uses.signs(self.request.id, {use.id: use.sign for use in uses})
-            if learn:
-                learn()
+            if report and report.estimated:
+                self.store.usage_reports.add(model.name, report)
 
         message = await incoming.finish(
             "pending" if any(map(toolbox.is_callers, calls)) else "done",
@@ -336,26 +337,6 @@ class Exchange:
         """The fields of the record that the reply itself lacks."""
         told = {"finish": finish, "attempts": self._attempts, "error": error, "not_sent": not_sent}
         return {name: value for name, value in told.items() if value}
-
-    def _learn(self, reported: int) -> Callable[[], None] | None:
-        """Learns from a usage report. A report that contradicts our counts is noted once per model."""
-        window, cache = self.planned.window, self.context.token_cache
-        report, total = window.report(reported, cache.counter.key), f"{window.total:,}"
-        if report.differs and not cache.calibration.contradicted:
-            self._note_once("reported other counts than our exact ones", f" ({reported:,} tokens, not {total})")
-        if report.is_far_off and not cache.calibration.outliers:
-            is_more = reported > window.total
-            may = "count several calls or a search of its own" if is_more else "leave out what it had cached"
-            why = f"it may {may}, so our estimates are not adjusted to it"
-            self._note_once("reported a usage far from our estimate", f" ({reported:,} tokens, not {total}): {why}")
-        if not report.estimated and not report.differs:
-            return None
-        return lambda: self.store.usage_reports.add(self.context.model.name, report)
-
-    def _note_once(self, what: str, figures: str) -> None:
-        said = f"{self.context.model.name} {what}"
-        if self.session.is_new(said):
-            self._notes.append(said + figures)
 
     async def _tokens(self, role: Role, blocks: tuple[Block, ...]) -> Tokens:
         """The tokens of a message as history; empty if it cannot be counted now."""

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from recto.chat.message import Role
-from recto.events import Branched, BranchStart
+from recto.events import Branched
 from recto.settings.settings import ContextSettings
 from recto.sources.source import Pick, SourceId
 from recto.store.rows import AppendedMessage
@@ -63,15 +62,11 @@ class NewConversation(Struct, frozen=True):
     """Stores it in the transaction of its first message, so that a killed process leaves no empty conversation."""
 
 
-_FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
-
-
 def moved(placed: AppendedMessage) -> SessionChanges:
     """The changes after a message was appended. If the stored head did not move, the session is on its own branch."""
     message = placed.message
     before = message.said - (0 if message.compaction else 1)
-    first: BranchStart = "compaction" if message.compaction else _FIRST.get(message.role, "message")
-    return {"head": message.id, "branch": None if placed.moved else Branched(message.parent, before, first)}
+    return {"head": message.id, "branch": None if placed.moved else Branched(message.parent, before)}
 
 
 class ChatSession(Struct):

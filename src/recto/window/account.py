@@ -55,6 +55,9 @@ class PrefixReuse(Struct, frozen=True):
     broken_by: str | None = None
     """None if the request begins with all stable pieces of the base."""
 
+    def to_json(self) -> dict[str, object]:
+        return {"base": self.base, "kept": self.kept, "of": self.of, "broken_by": self.broken_by}
+
 
 class RequestAccount(Struct, frozen=True):
     """A field is None if the request does not record it."""
