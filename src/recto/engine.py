@@ -79,8 +79,7 @@ class Engine:
         self.chooser = Chooser(home / locations.SOURCES_FILE, embedder, timeout_s=timeout_s)
         self.models = Models(store, settings, home=home, project=project, environment=environment)
         self.sources = SessionSources(store, settings.tools, self.servers, self.chooser, self.vaults, project)
-        at = (self.agents, self.sources, self.memory_files, settings.references)
-        self.turns = Turns(self.models, *at, self._pickers)
+        self.turns = Turns(self.models, self.agents, self.sources, settings.references, self._pickers)
         self.passages = PassageSearch(store, self.vaults, settings)
         self.revisions = Revisions(store, self.turns.resolve)
         self.document_summaries = DocumentSummaryWriter(store, settings.references)
@@ -154,20 +153,21 @@ class Engine:
         """1 append, 2 find, 3 pick: from the message to what goes in with it. The user's words are stored first,
         whatever fails later. None if there is nothing to say."""
         waited, user = session.pending, user_message(given, may_be_empty=given == ())
-        storing = append_message(self.store, session, user, partial(self.turns.first_reads, session))
+        storing = append_message(self.store, session, user)
         started = await patiently(storing, emit, partial(Working, "store"))
         if started is None:
             return None
         self.backup.wake()
         for event in (*started.events, *self.learner.untold(session)):
             await emit(event)
-        name = self.models.name(session.model, options, await started.reads.agent)
+        agent = await asyncio.to_thread(self.agents.read_or_last, session.agent)
+        name = self.models.name(session.model, options, agent)
         # not in parallel with the start of a tiny model, which blocks the whole process
         choosing, loading = partial(self.passages.working, session), partial(Working, "model", model=name)
         quoting = self.passages.quote_ahead(session, started, self.models.known_model(name))
         if quoted := await patiently(quoting, emit, choosing):
             await emit(quoted)
-        turn = await patiently(self.turns.new(session, started.message, options, started.reads), emit, loading)
+        turn = await patiently(self.turns.new(session, started.message, options, agent), emit, loading)
         if turn.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
         turn = await patiently(self.turns.prepare(turn, is_continued=started.is_continued), emit, choosing)

@@ -139,15 +139,29 @@ def test_the_counts_after_an_edit_are_those_of_the_edited_text(desk: Open, scrip
     assert after["kept"] > before["kept"]
 
 
-def test_what_a_summary_that_tells_too_little_leaves_out_is_quoted(desk: Open, script: Script) -> None:
-    at = desk(script(REPLY, summary(f"They spoke about this. {WITH_FIGURES[0]}"), limit=2400))
+def test_a_summary_that_tells_too_little_is_asked_for_again_with_what_it_lacks(desk: Open, script: Script) -> None:
+    at = desk(script(REPLY, summary(TELLS_LITTLE), summary("\n".join(WITH_FIGURES)), limit=2400))
+    talk = at.conversation()
+    fill(talk)
+    block = talk.summary_block()
+    assert block.made_by == "model"
+    assert WITH_FIGURES[0] in block.summary
+    assert any("the summary tells 0 of the" in note for note in block.notes)
+    first, again = summary_requests(at, talk)
+    assert "left these out" not in first
+    assert re.search(r"#\d+: .*\d", again.partition("left these out")[2])
+
+
+def test_of_two_that_tell_too_little_the_better_goes_in_and_the_rest_is_quoted(desk: Open, script: Script) -> None:
+    better = summary(f"They spoke about this. {WITH_FIGURES[0]}")
+    at = desk(script(REPLY, better, summary(TELLS_LITTLE), limit=2400))
     talk = at.conversation()
     fill(talk)
     block = talk.summary_block()
     assert block.made_by == "model"
     assert WITH_FIGURES[0] in block.summary
     assert len("".join(block.ledger)) > len(block.summary)
-    assert len(summary_requests(at, talk)) == 1
+    assert len(summary_requests(at, talk)) == 2
 
 
 def test_a_date_that_somebody_meant_is_no_invention(desk: Open, script: Script) -> None:

@@ -49,9 +49,10 @@ def test_a_merged_summary_has_the_same_headings_and_drops_what_is_outdated() -> 
     assert "Project:" not in merge_prompt(OPTIONS)
 
 
-def test_the_users_wish_and_the_style_are_in_both_prompts() -> None:
-    options = SummaryOptions(500, keep="the names", style="as haiku")
+def test_what_a_first_try_missed_the_users_wish_and_the_style_are_in_both_prompts() -> None:
+    options = SummaryOptions(500, missed=("#3 budget 548 euros", "#9 Ada Lovelace"), keep="the names", style="as haiku")
     for text in (summary_prompt(options, above=True, has_former=False), merge_prompt(options)):
+        assert text.endswith("#3 budget 548 euros\n#9 Ada Lovelace")
         assert "the names" in text
         assert "as haiku" in text
 

@@ -31,7 +31,7 @@ from recto.summary.prompt import (
 )
 from recto.summary.set_aside import RETURNED, add_to_contents, find_dropped, with_returned
 from recto.summary.truncation import cut_to_fit
-from recto.summary.verification import VerifiedSummary, verify_summary
+from recto.summary.verification import Checked, VerifiedSummary, check_figures, verify_summary
 from recto.summary.work_log import split_work_log
 from recto.turn.context import TurnContext
 from recto.turn.emitting import PATIENCE_S, Emit
@@ -72,6 +72,8 @@ LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
 # The shares of returned text and of the contents; about how many tokens a line of the contents takes.
 RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.1, 16
 COVERS_LITTLE = 0.25
+# A summary is checked for the most needed statements, up to this share of its room.
+CHECKED_SHARE = 0.5
 SHORTENED = "the end of the summary was left out: with its marks it was too long"
 
 
@@ -105,6 +107,8 @@ class SummaryWriter(Struct):
     _returned: list[KeyStatement] = field(default_factory=list)
     _for_contents: int = 0
     """Room for the contents, in tokens."""
+    _poor: tuple[Checked, SideAnswer] | None = None
+    """An answer with too few statements: another is requested once, and the ledger may take all the remaining room."""
 
     async def run(self, emit: Emit) -> WrittenSummary:
         """Writes the summary; reports each request, and work that takes long."""
@@ -122,12 +126,14 @@ class SummaryWriter(Struct):
         for number, writer in enumerate(attempts):
             try:
                 answer = await self._attempt(number, writer, emit)
-                return await self._checked(await self._by_model(answer))
+                return await self._checked(await self._by_model(await self._better(answer)))
             except (NoSummary, RectoError) as why:
                 self.notes.append(f"attempt {number + 1} by {writer.model.name} failed: {why}")
                 self._overflowed = isinstance(why, Overflow)
                 if is_hopeless(why) and writer is self.writers[-1]:
                     break
+        if self._poor:
+            return await self._checked(await self._by_model(self._poor[1]))
         return await self._shown(self._without_model(), emit)
 
     async def _open(self) -> None:
@@ -159,7 +165,7 @@ class SummaryWriter(Struct):
 
     async def _attempt(self, number: int, writer: TurnContext, emit: Emit) -> SideAnswer:
         """Asks on the conversation's own prefix if that is possible and new, else with a transcript."""
-        is_first = number == 0 or writer is not self.writers[0]
+        is_first = number == 0 or writer is not self.writers[0] or bool(self.wanted.missed)
         has_current = bool(self.source.answering)
         question, text = await self._riding(writer, has_current=has_current) if is_first else (None, "")
         asked = SummarizedText(self.source.tokens, text)
@@ -262,6 +268,28 @@ class SummaryWriter(Struct):
 
     def _requested(self, question: SideCall, part: int, of: int) -> SummaryRequested:
         return SummaryRequested(question.tokens, question.context.budget.limit, question.context.model.name, part, of)
+
+    async def _better(self, answer: SideAnswer) -> SideAnswer:
+        """This answer or the previous one. If the first has too few statements, another with the missing ones is
+        requested."""
+        covered, former = await self.source.gathered(), self.source.before.statements
+        room = self.most - self._for_contents
+        at = (int(room * CHECKED_SHARE), self.source.count)
+        try:
+            checked = await asyncio.to_thread(lambda: check_figures(answer.text, covered.since(former), *at))
+        except Exception:  # `_checked` will fail too, and reports it to the user
+            log.exception("the statements of a summary could not be compared")
+            return answer
+        if self._poor:
+            return self._poor[1] if len(self._poor[0].kept) > len(checked.kept) else answer
+        if checked.is_poor:
+            self._poor, self._was_ahead = (checked, answer), False
+            self._parts.clear()
+            missed = await asyncio.to_thread(ledger_lines, checked.lost, int(room * LEDGER_SHARE), self.source.count)
+            self.wanted = replace(self.wanted, missed=missed)
+            total = len(checked.kept) + len(checked.lost)
+            raise NoSummary(f"the summary tells {len(checked.kept)} of the {total} statements that it was checked for")
+        return answer
 
     # -- its text
 
@@ -407,8 +435,7 @@ class SummaryWriter(Struct):
         """As many lines as fit: estimated, then counted."""
         base = await self._sent_size(found.text, [""])
         left = most - base
-        # a poor summary leaves all of its room to the ledger
-        room = aim = left if found.is_poor else min(left, max(A_FEW, int(base * OF_SUMMARY)))
+        room = aim = left if self._poor else min(left, max(A_FEW, int(base * OF_SUMMARY)))
         for _ in range(LEDGER_TRIES if room >= LEAST_LEDGER and found.lost else 0):
             lines = await asyncio.to_thread(ledger_lines, found.lost, aim, self.source.count)
             used = await self._sent_size(found.text, lines) - base if lines else 0

@@ -26,7 +26,7 @@ from recto.providers.model import (
     reported_count,
 )
 from recto.providers.openai import read_item
-from recto.providers.remote import RemoteProvider
+from recto.providers.remote import CountRequest, RemoteProvider
 from recto.sources.source import Tool
 from recto.window.count import estimate_text
 from recto.window.request import Contents, Entry, Format, NamedTool, Parameters, Piece, PieceKind
@@ -41,7 +41,7 @@ UNMARKED = frozenset({"thinking", "redacted_thinking"})  # accepted back only un
 TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 EFFORTS = {"none": "low", "minimal": "low"}  # the format's minimum
 IDS = re.compile(r"[a-zA-Z0-9_-]+")  # the API rejects others
-
+COUNTED_FIELDS = frozenset({"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"})
 """The fields of a request that the counting endpoint accepts; it rejects others."""
 
 
@@ -338,6 +338,11 @@ class AnthropicProvider(RemoteProvider):
     def url(self) -> str:
         """base_url may or may not end with the version: both are in use."""
         return f"{self.base_url}/messages" if self.base_url.endswith("/v1") else f"{self.base_url}/v1/messages"
+
+    def count_request(self, body: bytes) -> CountRequest | None:
+        fields = {name: value for name, value in loads(body).items() if name in COUNTED_FIELDS}
+        headers = self.headers(self.checked_key())
+        return CountRequest(f"{self.url}/count_tokens", headers, dumpb(fields), "input_tokens")
 
     @property
     def list_urls(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from http import HTTPStatus
 from json import JSONDecoder
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -33,6 +34,15 @@ MAX_LIST_BYTES = 16 * 1024 * 1024
 
 class ModelLookup(Protocol):
     def find(self, provider: str, id: str) -> Model: ...
+
+
+class CountRequest(Struct, frozen=True):
+    """A request for a token count, which is in `field` of the answer."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    field: str
 
 
 class RemoteProvider(ABC):
@@ -93,6 +103,23 @@ class RemoteProvider(ABC):
         except (NoKey, Refused) as why:
             raise Unreachable(why.message) from why
         return await ask_json(self.transport.client(url), url, headers)
+
+    def count_request(self, body: bytes) -> CountRequest | None:
+        """The request for a token count; None if there is no endpoint for it."""
+        return None
+
+    async def count_tokens(self, body: bytes, wait_s: float) -> int | None:
+        """The provider's own count of a request; None without one, or without a key. Raises Unreachable."""
+        asked = self.count_request(body) if self._key else None
+        if asked is None:
+            return None
+        headers = {"user-agent": "recto", "content-type": "application/json", **asked.headers}
+        client = self.transport.client(asked.url)
+        status, answer = await ask_json(client, asked.url, headers, asked.body, wait_s)
+        count = reported_count(answer.get(asked.field)) if isinstance(answer, dict) else None
+        if status != HTTPStatus.OK or not count:
+            raise Unreachable(f"{self.name} did not count the tokens of a request (status {status}).")
+        return count
 
     async def counter(self, model: Model) -> TokenCounter:
         return VocabularyCounter(model, self.format)
@@ -179,13 +206,16 @@ def embeddings_url(provider: Provider) -> tuple[RemoteProvider, str]:
     return remote, f"{remote.base_url}/embeddings"
 
 
-async def ask_json(client: "AsyncClient", url: str, headers: Mapping[str, str]) -> tuple[int, Json]:
-    """The status and the answer, which is None if it is not JSON or far too long. Raises Unreachable."""
+async def ask_json(
+    client: "AsyncClient", url: str, headers: Mapping[str, str], content: bytes | None = None, wait_s: float = PROBE_S
+) -> tuple[int, Json]:
+    """The status and the answer, which is None if it is not JSON or far too long. `content` is posted. Raises
+    Unreachable."""
     import httpx2  # slow, and only to ask
 
-    body = bytearray()
+    body, method = bytearray(), "GET" if content is None else "POST"
     try:
-        async with asyncio.timeout(PROBE_S), client.stream("GET", url, headers=headers) as response:
+        async with asyncio.timeout(wait_s), client.stream(method, url, headers=headers, content=content) as response:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > MAX_LIST_BYTES:

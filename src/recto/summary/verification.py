@@ -20,6 +20,7 @@ from recto.summary.evidence import Evidence
 from recto.summary.extractive_summary import FLOOR, SHORT_ANSWER
 from recto.summary.figures import Value
 from recto.summary.ledger import KeyStatement, parse_ledger, parse_place
+from recto.summary.truncation import CountTokens
 from recto.summary.values import find_values, plain_text
 
 MARK = " [unverified]"
@@ -34,7 +35,8 @@ _SAME_LANGUAGE = 0.4
 # The most characters of a text that are read for statements: its beginning and its end.
 _MAX_READ = 60_000
 _MAX_PLACES, _MAX_STATEMENTS = 400, 20_000
-# Statements with figures and at least this likelihood show whether a summary is good, if there are this many.
+# Statements with figures and at least this likelihood show whether a summary is good, if there are _LEAST_CHECKED of
+# them.
 _SURELY_NEEDED, _LEAST_CHECKED = 0.4, 4
 _KEPT_BEFORE = 0.5
 
@@ -158,15 +160,6 @@ class VerifiedSummary(Struct, frozen=True):
     lost: tuple[KeyStatement, ...]
     invented: int
 
-    @property
-    def is_poor(self) -> bool:
-        """True if it keeps fewer of the needed statements with figures than it loses."""
-        kept, lost = (
-            sum(each.worth >= _SURELY_NEEDED and any(map(str.isdigit, each.text)) for each in some)
-            for some in (self.kept, self.lost)
-        )
-        return kept < lost and kept + lost >= _LEAST_CHECKED
-
     def counts(self, ledger: Sequence[str]) -> dict[str, int]:
         """Count the former and new statements that are in the summary, only in the ledger, or only in the archive; and
         inventions."""
@@ -211,6 +204,29 @@ def split_stated(text: str, statements: Iterable[KeyStatement]) -> tuple[list[Ke
         is_told = each.text.rstrip(".!。…") in flat or evidence.tells(each.text)
         (kept if is_told else lost).append(each)
     return kept, lost
+
+
+class Checked(Struct, frozen=True):
+    """The most needed statements with figures that a summary has room for: those it contains, and the others."""
+
+    kept: list[KeyStatement]
+    lost: list[KeyStatement]
+
+    @property
+    def is_poor(self) -> bool:
+        return len(self.kept) < len(self.lost) and len(self.kept) + len(self.lost) >= _LEAST_CHECKED
+
+
+def check_figures(text: str, statements: Iterable[KeyStatement], room: int, count: CountTokens) -> Checked:
+    """Check a summary for the statements that take `room` tokens."""
+    checked = []
+    for each in sorted(statements, key=lambda each: -each.rank):
+        if each.worth >= _SURELY_NEEDED and any(map(str.isdigit, each.text)):
+            room -= count(each.text)
+            if room < 0:
+                break
+            checked.append(each)
+    return Checked(*split_stated(text, checked))
 
 
 def recount_statements(text: str, block: Compaction) -> dict[str, int]:

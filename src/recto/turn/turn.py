@@ -13,9 +13,8 @@ A new kind of source is one class like this and one line in `Engine._pickers`. `
 with a turn; only a sent one is stored.
 """
 
-import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -29,7 +28,6 @@ from recto.errors import DoesNotFit, Overflow
 from recto.events import Event, NotesQuoted, Noticed, Referenced
 from recto.providers.attachments import unsupported
 from recto.settings.settings import ToolSettings
-from recto.sources.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceOverrides
 from recto.sources.selection import OfferedTool, Selection, StablePicks, sources_text
 from recto.sources.source import Insert, Pick
@@ -94,9 +92,6 @@ class Turn:
     options: CallOptions = NO_OPTIONS
     is_draft: bool = False
     source_notes: tuple[str, ...] = ()
-    memory: asyncio.Future[Mapping[MemoryScope, FoundMemory]] | None = None
-    """The memory files, read since the turn began."""
-    has_facts: asyncio.Future[bool] | None = None
 
     message: Message = field(init=False)
     """The message with the pickers' additions."""
