@@ -92,15 +92,16 @@ class Engine:
 
     def _pickers(self, turn: Turn, citations: Citations) -> list[Picker]:
         """Everything that enters a window for a message. A new kind of source is one line here."""
+        patience = WAIT_FOR_USER if turn.is_draft else WAIT_IN_TURN
         return [
             SourcePicker(self.sources, turn),
             MemoryPicker(self.memory_files, self.chooser, self.agents, turn),
             DocumentPicker(turn, citations, self.settings.references, self.folder),
-            PassagePicker(turn, citations, self.passages),
+            *([PassagePicker(turn, citations, self.passages)] if turn.session.vault else []),
             FactPicker(self.facts, self.sources, turn),
-            RecallPicker(self.message_index, self.sources, turn, WAIT_FOR_USER if turn.is_draft else WAIT_IN_TURN),
-            PlanPicker(turn),
-            CallerTools(turn, self.settings.tools),
+            RecallPicker(self.message_index, self.sources, turn, patience),
+            *([PlanPicker(turn, turn.session.run)] if turn.session.run else []),
+            *([CallerTools(turn, self.settings.tools)] if turn.options.tools else []),
         ]
 
     async def send(

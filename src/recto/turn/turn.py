@@ -111,9 +111,10 @@ class Turn:
         self.pickers, self.citations = pickers, citations
         self.message, self.current = self.asked or Message(DRAFT, "user", ()), self.asked.id if self.asked else None
         brought = {tool.name for tool in self.options.tools}
-        *picks, callers = [await picker.stable() for picker in pickers]
+        *picks, last = [await picker.stable() for picker in pickers]
+        ours = sum(picks, StablePicks())
         # a caller's tool replaces ours of the same name
-        stable = sum(picks, StablePicks()).without_tools(brought) + callers
+        stable = (ours.without_tools(brought) if brought else ours) + last
         self.context = await build_context(self.resolved, stable, self.compaction)
 
     def beside(self, session: ChatSession) -> Self:
@@ -326,15 +327,13 @@ class PlanPicker(Picker):
     cached prefix each time. A compaction breaks it anyway, so that is when the plan and files are copied; later changes
     are in the calls after it."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, run: TaskRun) -> None:
         super().__init__()
-        self._turn, self._run = turn, turn.session.run
+        self._turn, self._run = turn, run
         self._kept: Insert | None = None
         self._compaction: int | None = None
 
     async def stable(self) -> StablePicks:
-        if self._run is None:
-            return StablePicks()
         tool = plan_tool(self._run.rounds_left)
         return StablePicks(
             rules=(Selection(HOW_TO_WORK, "always", FOR_A_RUN),),
@@ -343,7 +342,7 @@ class PlanPicker(Picker):
 
     def keep(self, view: View) -> Insert | None:
         block = view.compaction
-        if self._run is None or block is None:
+        if block is None:
             return None
         if self._kept is None or block.action == PASSING or block.compaction_number != self._compaction:
             self._kept, self._compaction = self._insert(self._run), block.compaction_number
