@@ -120,7 +120,7 @@ def test_sentences_are_chosen_without_a_model_and_a_note_says_so(desk: Open, scr
     assert FACT in sent_text(at, events)
     [compacted] = of(ContextCompacted, events)
     assert compacted.excerpts == 1
-    assert any("the middle of your message is told by chosen sentences" in note for note in compacted.notes)
+    assert any("the middle of your message is shortened to chosen sentences" in note for note in compacted.notes)
     assert talk.messages()[0].text == report()
 
 

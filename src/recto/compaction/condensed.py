@@ -144,7 +144,7 @@ async def condensed_texts(planned: PlannedRequest, cut: Cut, *, can_recall: bool
         if _RESUMED in made[key]:
             search = "; the model can search all of it" if can_recall else ""
             what = "a tool result" if call else "your message"
-            notes.append(f"the middle of {what} is told by chosen sentences{search}")
+            notes.append(f"the middle of {what} is shortened to chosen sentences{search}")
     return made, notes
 
 
