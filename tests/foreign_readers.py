@@ -20,7 +20,7 @@ from recto.chat.message import Message, blocks_from
 from recto.cli.markdown import Growing, Page
 from recto.cli.prompt import row_breaks
 from recto.cli.show import fold_offsets, shortened, visible
-from recto.compaction.condensed import divide, question_in, telling_line
+from recto.compaction.condensed import divide, question_in
 from recto.errors import RectoError
 from recto.memory.fact_files import parse_fact_file
 from recto.memory.statements import (
@@ -254,7 +254,6 @@ READERS: dict[str, Read] = {
     "condensed result": lambda text: (
         divide(text, 400),
         question_in(text),
-        telling_line(text.split("\n"), is_error=False),
     ),
     "failure": lambda text: without_key(text, "sk-abcdefghijklmnop"),
     "name": lambda text: closest_key(text, {"context.threshold": "context.threshold"}),

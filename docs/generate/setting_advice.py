@@ -84,10 +84,6 @@ ADVICE = {
     "context.use_facts": SettingAdvice("Switch it off if nothing should be remembered or recalled.", "off"),
     "context.learn_facts": SettingAdvice("Set `ask` to be asked about each fact, `on` to learn without asking.", "ask"),
     "context.learn": SettingAdvice("Switch it off if what was used before should not count.", "off"),
-    "context.count_at_provider": SettingAdvice(
-        "Anthropic and Gemini count free of charge. Switch it off to send them only the requests that they answer.",
-        "off",
-    ),
     "context.max_prompt_tokens": SettingAdvice(
         "Set it to spend less with a model that has a very large window: every token is paid for at every turn.",
         "32000",

@@ -48,7 +48,6 @@ from recto.turn.messages import DRAFT, Given, TurnStart, append_message, is_wait
 from recto.turn.models import Models
 from recto.turn.passage_picker import PassagePicker, PassageSearch
 from recto.turn.planned_request import PlannedRequest
-from recto.turn.provider_counts import ProviderCounts
 from recto.turn.session import ChatSession
 from recto.turn.session_sources import SessionSources
 from recto.turn.source_picker import SourcePicker
@@ -79,10 +78,8 @@ class Engine:
         self.servers = McpServers(home, environment, timeout_s=settings.tools.timeout_s, start_s=settings.tools.start_s)
         self.chooser = Chooser(home / locations.SOURCES_FILE, embedder, timeout_s=timeout_s)
         self.models = Models(store, settings, home=home, project=project, environment=environment)
-        self.provider_counts = ProviderCounts(store)
         self.sources = SessionSources(store, settings.tools, self.servers, self.chooser, self.vaults, project)
-        at = (self.agents, self.sources, self.memory_files, settings.references)
-        self.turns = Turns(self.models, *at, self._pickers)
+        self.turns = Turns(self.models, self.agents, self.sources, settings.references, self._pickers)
         self.passages = PassageSearch(store, self.vaults, settings)
         self.revisions = Revisions(store, self.turns.resolve)
         self.document_summaries = DocumentSummaryWriter(store, settings.references)
@@ -95,15 +92,16 @@ class Engine:
 
     def _pickers(self, turn: Turn, citations: Citations) -> list[Picker]:
         """Everything that enters a window for a message. A new kind of source is one line here."""
+        patience = WAIT_FOR_USER if turn.is_draft else WAIT_IN_TURN
         return [
             SourcePicker(self.sources, turn),
             MemoryPicker(self.memory_files, self.chooser, self.agents, turn),
             DocumentPicker(turn, citations, self.settings.references, self.folder),
-            PassagePicker(turn, citations, self.passages),
+            *([PassagePicker(turn, citations, self.passages)] if turn.session.vault else []),
             FactPicker(self.facts, self.sources, turn),
-            RecallPicker(self.message_index, self.sources, turn, WAIT_FOR_USER if turn.is_draft else WAIT_IN_TURN),
-            PlanPicker(turn),
-            CallerTools(turn, self.settings.tools),
+            RecallPicker(self.message_index, self.sources, turn, patience),
+            *([PlanPicker(turn, turn.session.run)] if turn.session.run else []),
+            *([CallerTools(turn, self.settings.tools)] if turn.options.tools else []),
         ]
 
     async def send(
@@ -156,20 +154,21 @@ class Engine:
         """1 append, 2 find, 3 pick: from the message to what goes in with it. The user's words are stored first,
         whatever fails later. None if there is nothing to say."""
         waited, user = session.pending, user_message(given, may_be_empty=given == ())
-        storing = append_message(self.store, session, user, partial(self.turns.first_reads, session))
+        storing = append_message(self.store, session, user)
         started = await patiently(storing, emit, partial(Working, "store"))
         if started is None:
             return None
         self.backup.wake()
         for event in started.events:
             await emit(event)
-        name = self.models.name(session.model, options, await started.reads.agent)
+        agent = await asyncio.to_thread(self.agents.read_or_last, session.agent)
+        name = self.models.name(session.model, options, agent)
         # not in parallel with the start of a tiny model, which blocks the whole process
         choosing, loading = partial(self.passages.working, session), partial(Working, "model", model=name)
         quoting = self.passages.quote_ahead(session, started, self.models.known_model(name))
         if quoted := await patiently(quoting, emit, choosing):
             await emit(quoted)
-        turn = await patiently(self.turns.new(session, started.message, options, started.reads), emit, loading)
+        turn = await patiently(self.turns.new(session, started.message, options, agent), emit, loading)
         if turn.resolved.model.one_slot:
             await self.summaries_ahead.stop(session.conversation)
         turn = await patiently(self.turns.prepare(turn, is_continued=started.is_continued), emit, choosing)
@@ -182,15 +181,10 @@ class Engine:
         return turn
 
     async def prepare_request(self, turn: Turn, emit: Emit) -> Exchange:
-        """The next request, planned and recorded; smaller if its provider counts more than its window holds."""
-        while True:
-            planned = await self._plan(turn, emit)
-            why = await self.provider_counts.overflow(planned, turn) if turn.options.may_send else None
-            if why is None:
-                request = await record_request(self.store, turn.session, planned, turn.message)
-                return Exchange(turn, planned, request, self.streams)
-            turn.shrink(why)
-            await emit(Noticed(f"{why.message.rstrip('.')}: making the window smaller"))
+        """The next request, planned and recorded."""
+        planned = await self._plan(turn, emit)
+        request = await record_request(self.store, turn.session, planned, turn.message)
+        return Exchange(turn, planned, request, self.streams)
 
     async def _plan(self, turn: Turn, emit: Emit) -> PlannedRequest:
         """The plan, after a compaction if needed, with recalled messages."""
@@ -288,7 +282,7 @@ class Engine:
 
     async def close(self) -> None:
         tasks = (self._warming, self.summaries_ahead, self.learner, self.document_summaries)
-        for work in (*tasks, self.provider_counts):
+        for work in tasks:
             await work.close()
         parts = (self.servers, self.chooser, self.message_index, self.facts, self.checkpoints, self.vaults, self.backup)
         for each in parts:

@@ -32,15 +32,6 @@ class Appended(Struct, frozen=True):
     """The number of messages in it that were sent during an earlier reply."""
 
 
-BranchStart = Literal["message", "reply", "results", "compaction"]
-_STARTS: dict[BranchStart, str] = {
-    "message": "your message starts",
-    "reply": "the reply to your message starts",
-    "results": "the results of the tools start",
-    "compaction": "the new compaction starts",
-}
-
-
 class Branched(Struct, frozen=True):
     """Another client has continued the conversation: what this one has just stored starts a branch."""
 
@@ -48,13 +39,11 @@ class Branched(Struct, frozen=True):
     """The message that the branch follows; None at the beginning of the conversation."""
     number: int
     """Its number, as in `#4`; 0 for None."""
-    first: BranchStart = "message"
-    """What the branch begins with."""
 
     @property
     def text(self) -> str:
         where = f"after #{self.number}" if self.number else "at the beginning"
-        return f"this conversation was continued elsewhere in the meantime; {_STARTS[self.first]} a new branch {where}"
+        return f"this conversation was continued elsewhere in the meantime; a new branch starts {where}"
 
 
 class Referenced(Struct, frozen=True):
@@ -127,19 +116,8 @@ class ContextCompacted(Struct, frozen=True):
 
     @classmethod
     def of(cls, block: Compaction) -> Self:
-        return cls(
-            block.compaction_number,
-            block.messages_archived,
-            block.context_size_before,
-            block.context_size_after,
-            block.summary,
-            block.made_by,
-            block.because,
-            block.notes,
-            block.made,
-            len(block.excerpts),
-            block.checks,
-        )
+        told = {name: getattr(block, name) for name in cls.__struct_fields__}
+        return cls(**told | {"excerpts": len(block.excerpts)})
 
 
 @dataclass(frozen=True, slots=True)

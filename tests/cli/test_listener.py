@@ -39,6 +39,6 @@ def test_a_call_is_told_with_how_it_ended(result: ToolResult, told: str) -> None
 
 
 def test_a_branch_is_told_in_one_line_with_where_it_begins() -> None:
-    told = "this conversation was continued elsewhere in the meantime; your message starts a new branch"
+    told = "this conversation was continued elsewhere in the meantime; a new branch starts"
     assert in_words(Branched("01", 4)) == f"{told} after #4"
     assert in_words(Branched(None, 0)) == f"{told} at the beginning"

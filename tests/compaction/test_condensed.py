@@ -63,24 +63,6 @@ def test_a_question_in_the_middle_brings_its_answer() -> None:
     ]
 
 
-def test_a_question_that_stands_in_the_middle_alone_is_sent_with_its_answer() -> None:
-    pasted = [
-        f"The barrel of cellar {at} was cleaned in {1900 + at}. Was it ever sold? Nobody wrote it down."
-        for at in range(90)
-    ]
-    asked = "My question: with whom is the clubhouse insured? Please answer in one sentence."
-    answer = "The clubhouse is insured with Nordstern, policy NS-55."
-    text = "\n\n".join(
-        ["Here are our minutes.", *pasted[:30], answer, *pasted[30:60], asked, *pasted[60:], "That is all."]
-    )
-    assert question_in(text).startswith(
-        "My question: with whom is the clubhouse insured?\nPlease answer in one sentence."
-    )
-    made, _ = LongText(text, "01A", question_in(text)).condensed(600, quarter)
-    assert "with whom is the clubhouse insured?" in made
-    assert answer in made
-
-
 def test_a_sentence_brings_what_it_announces() -> None:
     how = ["To mend the tide table, run this:", "```", "make tides", "```"]
     text = "\n".join([*FILLER[:40], *how, *FILLER[40:80]])
@@ -130,43 +112,16 @@ def test_the_recall_tool_finds_what_the_middle_leaves_out_in_the_same_turn(desk:
     assert of(Replied, events)[-1].message.text == "so it is"
 
 
-def test_a_model_sums_up_the_middle_in_slices_and_the_question_stays_answered(desk: Open, script: Script) -> None:
-    summary = {"text": "A report of 600 quiet days; a pump is to be replaced.", "when": "summary"}
-    at = desk(script({"text": "41 hours"}, summary, limit=4000))
+def test_sentences_are_chosen_without_a_model_and_a_note_says_so(desk: Open, script: Script) -> None:
+    at = desk(script({"text": "ok"}, limit=4000))
     talk = at.conversation()
     events = list(talk.stream(report()))
-    assert len(of(SummaryRequested, events)) > 2
-    text = sent_text(at, events)
-    assert "A report of 600 quiet days" in text
-    assert FACT in text
-    [compacted] = of(ContextCompacted, events)
-    assert compacted.excerpts == 1
-    assert any("the middle of your message is summed up by scripted:" in note for note in compacted.notes)
-    assert talk.messages()[0].text == report()
-
-
-@pytest.mark.untraced
-def test_what_a_model_makes_up_about_a_middle_is_marked(desk: Open, script: Script) -> None:
-    summary = {"text": "A report of quiet days, written by Zephyra Tundraby for 9,417 euros.", "when": "summary"}
-    at = desk(script({"text": "ok"}, summary, limit=4000))
-    events = list(at.conversation().stream(report()))
-    assert "9,417 euros [unverified]" in sent_text(at, events)
-
-
-def test_where_the_summariser_fails_sentences_are_chosen_and_a_note_says_so(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}, {"error": "unreachable", "when": "summary"}, limit=4000))
-    events = list(at.conversation().stream(report()))
-    assert FACT in sent_text(at, events)
-    [compacted] = of(ContextCompacted, events)
-    assert any("failed" in note for note in compacted.notes)
-    assert any("told by chosen sentences" in note for note in compacted.notes)
-
-
-def test_a_strategy_without_summaries_asks_no_model(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}, limit=4000), context__strategy="discard")
-    events = list(at.conversation().stream(report()))
     assert not of(SummaryRequested, events)
     assert FACT in sent_text(at, events)
+    [compacted] = of(ContextCompacted, events)
+    assert compacted.excerpts == 1
+    assert any("the middle of your message is shortened to chosen sentences" in note for note in compacted.notes)
+    assert talk.messages()[0].text == report()
 
 
 def test_a_draft_shows_the_condensed_text_and_asks_no_model(desk: Open, script: Script) -> None:

@@ -21,8 +21,6 @@ from recto.chat.blocks import File, Text, ToolCall, ToolResult
 from recto.chat.message import Message, Role
 from recto.errors import Invalid, NotFound
 from recto.recall import message_search
-from recto.recall.indexed_message import BACKGROUND_BATCH, BULK_BATCH
-from recto.store.rows import NumberedMessage
 
 MAST, HULL = "The mast of Sorrel is 14 metres tall.", "The hull was painted green in April."
 ROLES: tuple[Role, Role] = ("user", "assistant")
@@ -317,24 +315,6 @@ def test_progress_is_told_and_ends(at: Desk) -> None:
     assert told
     assert told == sorted(told)
     assert {total for _, total in told} == {1200}
-
-
-@pytest.mark.parametrize(("text", "is_long"), [("mast", False), ("mast " * 4_000, True)])
-def test_a_history_is_indexed_in_large_batches_and_long_messages_in_small_ones(
-    at: Desk, monkeypatch: pytest.MonkeyPatch, text: str, is_long: bool
-) -> None:
-    say(at, *(text for _ in range(600)))
-    asked: list[int] = []
-    after = at.store.tree.after
-
-    def read(number: int, *, most: int) -> list[NumberedMessage]:
-        asked.append(most)
-        return after(number, most=most)
-
-    monkeypatch.setattr(at.store.tree, "after", read)
-    at.index()
-    assert max(asked) == (BACKGROUND_BATCH if is_long else BULK_BATCH)
-    assert at.search("mast").note == ""
 
 
 def test_a_search_waits_for_no_index_and_says_so(at: Desk) -> None:

@@ -346,14 +346,3 @@ def test_the_best_hit_is_sent_though_it_also_explains_worse_ones(desk: Open, scr
     assert is_sent
     assert found.because.startswith("#25,")
     assert "holds" in found.because
-
-
-def test_the_best_hit_is_sent_alone_rather_than_small_ones_without_it(desk: Open, script: Script) -> None:
-    long = "The mast of the Albatross is tall: " + "日本語の長い説明がここにあります。" * 4
-    at = desk(script(REPLY, SUMMARY), context__recall_tokens=110)
-    window = told(at, long, *(f"Mast {each} is tall." for each in range(10))).window(
-        "How tall is the mast? 日本語の長い説明"
-    )
-    found, is_sent = best_of(window)
-    assert is_sent
-    assert found.because.startswith("#17,")

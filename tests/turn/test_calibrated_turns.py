@@ -30,9 +30,7 @@ def reporting(script: Script, factor: float, totals: Iterator[int], limit: int =
 
 def test_one_over_reported_usage_bricks_nothing(desk: Open, script: Script) -> None:
     talk = desk(estimating(script, WILD, "ours", limit=8192)).conversation()
-    told = talk.ask("one").notes
-    assert any("reported a usage far from our estimate (100,000 tokens" in note for note in told)
-    assert any("it may count several calls or a search of its own" in note for note in told)
+    talk.ask("one")
     assert talk.ask("two").text == "ok"
     for _ in range(6):
         talk.ask("word " * 200)
@@ -121,20 +119,6 @@ def test_usage_that_cannot_be_right_is_ignored_with_a_note(desk: Open, script: S
         assert any("reported a usage that cannot be right" in note for note in reply.notes)
         assert (reply.usage.input, reply.usage.reported) == (reply.window.total, False)
         assert not talk.ask("y").notes, "once is enough"
-
-
-def test_an_exact_count_that_the_provider_contradicts_is_told_once_for_each_model(desk: Open, script: Script) -> None:
-    model = script({"text": "ok", "usage": {"input": 77, "output": 1}})
-    talk = desk(model).conversation()
-    reply = talk.ask("x")
-    assert any(
-        f"other counts than our exact ones (77 tokens, not {reply.window.total})" in note for note in reply.notes
-    )
-    assert not talk.ask("y").notes
-    again = desk(model)
-    assert not again.conversation().ask("z").notes
-    assert again.calibration(model).contradicted
-    assert again.conversation().window("x").exact, "and exact counts are not scaled"
 
 
 def test_a_tokenizer_that_fails_is_told_although_counts_are_cached(

@@ -1,4 +1,4 @@
-"""Tools that take more than their share of the window: first shortened, then left out, and the user is told."""
+"""Tools that take more than their share of the window are left out, and the user is told."""
 
 import json
 import sys
@@ -13,9 +13,9 @@ from recto.api.blocking import Desk, Talk
 from recto.events import Noticed, Replied
 from recto.sources.selection import OfferedTool, Selection
 from recto.sources.source import Tool
-from recto.sources.tools import LocalTool, short_form
+from recto.sources.tools import LocalTool
 from recto.turn.session import LastTools
-from recto.turn.source_picker import MOST_TOOLS, ToolFilter, sized_tools
+from recto.turn.source_picker import MOST_TOOLS, ToolFilter
 
 PART = Path(__file__).parents[1] / "mcp" / "parts" / "changing.py"
 THINGS = (
@@ -75,31 +75,14 @@ def share_of(reply: Replied, tokens: int) -> float:
     return (tokens + 0.5) / (reply.window.limit - reply.window.reserve)
 
 
-def test_a_little_too_much_shortens_some_and_leaves_out_none(harbour: Harbour) -> None:
-    offered = [tool(thing) for thing in THINGS]
-    whole, notes = said(harbour(0.3, *offered).conversation(), "Count the boats, please")
-    assert notes == []
-    at = harbour(share_of(whole, size(whole) - 50), *offered)
-    reply, notes = said(at.conversation(), "Count the boats, please")
-    found = tools(at, reply)
-    short = [name for name, text in found.items() if OUTSIDE.strip() not in text]
-    assert len(found) == len(THINGS)
-    assert len(short) == 1
-    assert short != ["harbour__count_boats"], "the one that bears on the message is whole"
-    assert size(reply) <= size(whole) - 50
-    assert len(notes) == 1
-    assert "1 tool offered in a shorter form" in notes[0]
-    assert any("budgets.tools" in note for note in at.record(reply.request).account.notes or ())
-
-
 def test_what_does_not_fit_even_so_is_named_and_the_relevant_ones_stay(harbour: Harbour) -> None:
     offered = [tool(thing) for thing in THINGS]
     whole, _ = said(harbour(0.3, *offered).conversation(), "Count the lamps, please")
-    at = harbour(share_of(whole, size(whole) // 5), *offered)
+    at = harbour(share_of(whole, size(whole) // 2), *offered)
     talk = at.conversation()
     reply, notes = said(talk, "Count the lamps, please")
     found = tools(at, reply)
-    assert size(whole) // 10 < size(reply) <= size(whole) // 5, "no more are left out than must be"
+    assert size(whole) // 3 < size(reply) <= size(whole) // 2, "no more are left out than must be"
     assert "harbour__count_lamps" in found
     missing = {f"count_{thing}" for thing in THINGS} - {name.removeprefix("harbour__") for name in found}
     assert missing
@@ -115,40 +98,17 @@ def test_what_does_not_fit_even_so_is_named_and_the_relevant_ones_stay(harbour: 
     assert len(notes) == 1
 
 
-def test_a_short_form_stays_until_the_next_compaction(harbour: Harbour) -> None:
+def test_tools_that_fit_again_are_offered_again(harbour: Harbour) -> None:
     offered = [tool(thing) for thing in THINGS]
     whole, _ = said(harbour(0.3, *offered).conversation(), "Count the boats")
     at = harbour(share_of(whole, size(whole) // 2), *offered)
     talk = at.conversation()
     first, _ = said(talk, "Count the boats")
+    assert 0 < len(tools(at, first)) < len(offered)
     later = harbour(0.3, *offered)  # another process, where all of them would fit
-    talk = later.conversation(talk.id)
-    second, notes = said(talk, "Count the cranes")
-    assert tools(later, second) == tools(at, first)
-    assert (notes, later.record(second.request).account.broken_by) == ([], None)
-    talk.clear()
-    third, notes = said(talk, "Count the docks")
-    assert all(OUTSIDE.strip() in text for text in tools(later, third).values())
-    assert len(notes) == 1
+    second, notes = said(later.conversation(talk.id), "Count the cranes")
+    assert set(tools(at, first)) <= set(tools(later, second))
     assert "offered again" in notes[0]
-
-
-def test_a_short_form_keeps_what_a_call_needs() -> None:
-    nested = {"type": "array", "items": {"$ref": "#/$defs/day", "title": "Day"}}
-    day = {"type": "string", "enum": ["title", "examples"], "default": {"title": "x"}, "examples": ["Monday"]}
-    schema = {
-        "type": "object",
-        "properties": {"title": {"type": "string", "description": "What it is called. " * 9}, "days": nested},
-        "required": ["title"],
-        "$defs": {"day": day},
-    }
-    short = short_form(Tool("book", "Books a berth.\n\nOnly in summer.", schema))
-    assert short.description == "Books a berth."
-    assert short.schema["properties"]["title"] == {"type": "string"}
-    assert short.schema["properties"]["days"]["items"] == {"$ref": "#/$defs/day"}
-    assert short.schema["$defs"]["day"] == {name: day[name] for name in ("type", "enum", "default")}
-    assert short.schema["required"] == ["title"]
-    assert short_form(short) == short
 
 
 def test_more_tools_than_a_provider_takes_are_not_offered(desk: Open, script: Script) -> None:
@@ -156,8 +116,7 @@ def test_more_tools_than_a_provider_takes_are_not_offered(desk: Open, script: Sc
     resolved = at.run(at.engine.turns.resolve(at.conversation().session))
     tools = [Tool(f"tool_{number}", "", {}, server="many") for number in range(300)]
     offered = [OfferedTool(LocalTool(each, lambda _: ""), Selection(each, "always", "")) for each in tools]
-    tool_filter = ToolFilter(resolved, {}, (), LastTools())
-    kept = tool_filter.fit(at.run(sized_tools(resolved, offered, {})))
+    sizes = dict.fromkeys((each.id for each in tools), 10)
+    kept, left_out = ToolFilter(resolved, sizes, {}, (), LastTools()).fit(offered)
     assert [each.runnable.tool for each in kept] == tools[:MOST_TOOLS]
-    assert len(tool_filter.passed) == 300 - MOST_TOOLS
-    assert "and 164 more" in tool_filter.note
+    assert len(left_out) == 300 - MOST_TOOLS

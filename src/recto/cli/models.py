@@ -154,8 +154,6 @@ def _calibrated(calibration: "TokenCalibration") -> str:
         told.append(f"calibrated × {calibration.factor:.2f} from {replies}, off by {calibration.error:.1%} lately")
     if calibration.left_out:
         told.append(f"{show.counted(calibration.left_out, 'report')} left out, too far from our estimates")
-    if calibration.contradicted:
-        told.append(f"contradicted by {show.counted(calibration.contradicted, 'report')}")
     return "".join(f"; {each}" for each in told)
 
 

@@ -9,19 +9,9 @@ from msgspec.structs import replace
 from recto.base.concurrency import entered
 from recto.base.text import clean
 from recto.chat.blocks import Compaction, Text
-from recto.compaction.condensed import CondensedTexts, middle_input, middle_room, question_in
-from recto.compaction.summary_ahead import (
-    STOPPED,
-    UNUSED,
-    SummariesAhead,
-    SummaryAhead,
-    ahead_problem,
-    find_ahead,
-    find_running,
-    summary_lease,
-)
+from recto.compaction.condensed import condensed_texts
+from recto.compaction.summary_ahead import SummariesAhead, SummaryAhead, find_ahead, summary_lease
 from recto.compaction.summary_input import (
-    SummaryInput,
     UnreadMessages,
     as_sent,
     fitting_ledger,
@@ -32,7 +22,7 @@ from recto.compaction.summary_input import (
 )
 from recto.compaction.summary_writer import SummaryWriter
 from recto.errors import Invalid, ProviderError, RectoError, Unreachable
-from recto.events import CompactionProposed, ContextCompacted, Noticed, SummaryProgress, Unanswered
+from recto.events import CompactionProposed, ContextCompacted, Noticed, Unanswered
 from recto.providers.model import Done, Model, ReplyPart, TextPart
 from recto.store.store import Store
 from recto.summary.prompt import SummaryOptions
@@ -40,7 +30,7 @@ from recto.summary.truncation import cut_to_fit
 from recto.summary.verification import recount_statements
 from recto.summary.work_log import whole_log
 from recto.turn.context import Summarizer, TurnContext
-from recto.turn.emitting import PATIENCE_S, Emit
+from recto.turn.emitting import Emit
 from recto.turn.loaded_view import LoadedView, view_after_cut
 from recto.turn.models import Models
 from recto.turn.planned_request import PlannedRequest
@@ -115,14 +105,12 @@ class CompactionWork:
     """The user requested the compaction: no need to confirm it."""
     can_ask: bool = True
     ahead: SummariesAhead | None = None
-    """If one that is being written is wanted now, it is awaited rather than requested twice."""
+    """Those in the background: one that is still being written is stopped."""
     block: Compaction | None = None
     context: TurnContext = field(init=False)
     _is_kept: bool = False
     _is_stuck: bool = False
     _written_ahead: SummaryAhead | None = None
-    _ahead_problem: str = ""
-    _condensed: CondensedTexts = field(default_factory=CondensedTexts)
 
     def __post_init__(self) -> None:
         self.context = self.planned.context
@@ -139,9 +127,8 @@ class CompactionWork:
         """Cuts and plans again until everything fits, in a few passes at most. On a database server only one process at
         a time summarises a conversation."""
         id = self.session.conversation
-        await self._stop_useless()
-        while self._needs_summary and self.ahead and not await self.ahead.is_done(id, PATIENCE_S):
-            await emit(SummaryProgress(0, self.planned.plan.summed_up.count))
+        if self._needs_summary and self.ahead:
+            await self.ahead.stop(id)
         cut = self.planned.plan.cut
         wait_s = self.context.settings.summary_timeout_s if cut and cut.summary and self._stores else 0.0
         async with entered(self.store.database.hold(summary_lease(id), wait_s)):
@@ -190,15 +177,10 @@ class CompactionWork:
         """Nothing is stored before the Compaction is complete."""
         cut, before = self._cut, self.planned.loaded.view.compaction
         written = previous_summary(before) if cut.summary is None else WrittenSummary()
-        await self._read_middle(cut, emit)
         if cut.summary and self._stores:
             work = await self._summary_writer(cut.summary)
             ahead = self._written_ahead
             work.ready = ahead.answer if ahead and ahead.last == cut.last else None
-            if ahead and not work.ready:
-                self._ahead_problem = f"{UNUSED}: a cut after it would free too little"
-            if self._ahead_problem:
-                work.notes.append(self._ahead_problem)
             written = await work.run(emit)
         block, loaded = await self._draft(cut, before, written)
         if block.context_size_after >= block.context_size_before:
@@ -266,21 +248,20 @@ class CompactionWork:
     ) -> tuple[Compaction, LoadedView]:
         """The block with its real sizes, and the view after it."""
         loaded, planned = self.planned.loaded, self.planned
+        excerpts, notes = await condensed_texts(planned, cut, can_recall=self._stores and self.context.may_offer_recall)
         block = next_block(
             before,
             written,
             last=cut.last,
             lifted=cut.lifted,
             unsummarized=unsummarized(planned.loaded.view, cut),
-            excerpts=await self._condensed.made(
-                planned, cut, can_recall=self._stores and self.context.may_offer_recall
-            ),
+            excerpts=excerpts,
             messages_archived=loaded.archived(cut.last, cut.lifted),
             context_size_before=planned.window.total,
             because=planned.plan.because,
             action="compact" if self._stores else PASSING,
         )
-        block = replace(block, notes=tuple(dict.fromkeys((*block.notes, *self._condensed.notes))))
+        block = replace(block, notes=tuple(dict.fromkeys((*block.notes, *notes))))
         if block.summary and block.summary_tokens is None:
             block = replace(block, summary_tokens=await self._count(Entry("user", (Text(block.summary),))))
         behind = await view_after_cut(planned.token_cache, loaded, block)
@@ -313,12 +294,10 @@ class CompactionWork:
         """Old tool results shrink first, and a summary ahead may serve."""
         if not self._needs_summary or self.turn.is_squeezed:
             return
-        at = (self.store, self.session.conversation)
-        ahead = await self.turn.store.do(find_ahead, *at, self._number)
+        ahead = await self.store.do(find_ahead, self.store, self.session.conversation, self._number)
         ahead = ahead if ahead and ahead.answer else None
-        if ahead is None and not self._ahead_problem:
-            self._ahead_problem = await self.turn.store.do(ahead_problem, *at, self.session.head)
-        self.planned, self._written_ahead = replace(self.planned, plan=self._plan(ahead.last if ahead else None)), ahead
+        plan = self._plan(ahead.last if ahead else None)
+        self.planned, self._written_ahead = replace(self.planned, plan=plan), ahead
 
     def _plan(self, ahead: str | None) -> Plan:
         loaded = self.planned.loaded
@@ -329,17 +308,6 @@ class CompactionWork:
     def _number(self) -> int | None:
         before = self.planned.loaded.view.compaction
         return before.compaction_number if before else None
-
-    async def _stop_useless(self) -> None:
-        """Stops a summary ahead that would not serve, so that nobody waits for two."""
-        id = self.session.conversation
-        if self._needs_summary and self.ahead and self.ahead.is_running(id):
-            last = await self.turn.store.do(find_running, self.store, id, self._number)
-            cut = self._plan(last).cut
-            is_useless = last is not None and cut is not None and bool(cut.summary) and cut.last != last
-            if last is None or is_useless:  # nothing was requested yet, or the result would free too little
-                await self.ahead.stop(id)
-                self._ahead_problem = STOPPED if is_useless else self._ahead_problem
 
     async def write_ahead(self) -> None:
         """Requests the next summary on the prefix of the last request. The answer is stored with its request; no block
@@ -355,19 +323,6 @@ class CompactionWork:
 
     # -- the summary
 
-    async def _read_middle(self, cut: Cut, emit: Emit) -> None:
-        """Has a model summarise the omitted part of the user's message, once."""
-        message, most = self.planned.current.message, cut.excerpts.get(self.planned.current.message.id, 0)
-        if not self._stores or not self.context.strategy.summarizes or message.id in self._condensed.summaries:
-            return
-        writers, notes = await self._writers()
-        unread = UnreadMessages(self.store, message.id)
-        source = middle_input(self.planned, unread, most, instructions_text(self.planned.preamble)) if writers else None
-        if source is None:
-            return
-        work = await self._writing(source, writers, notes, middle_room(most), question_in(message.text))
-        self._condensed.add(message, await work.run(emit))
-
     async def _summary_writer(self, most: int) -> SummaryWriter:
         planned, head, before = self.planned, self.session.head, self.planned.loaded.view.compaction
         assert head is not None
@@ -378,27 +333,22 @@ class CompactionWork:
         former, after = planned.loaded.counts.get(SUMMARY, 0), self.context.after_compaction
         tool = max(0, (after.with_recall or after.plain).count.tokens - self.context.preamble.count.tokens)
         most = min(most, max(SMALLEST_SUMMARY, former + int((source.tokens - former - tool) * OF_COVERED)))
-        return await self._writing(source, *await self._writers(), most, self.keep)
-
-    async def _set_aside(self, head: str, before: Compaction | None) -> tuple[str, ...]:
-        return await self.turn.store.do(self.store.tree.set_aside, head, before) if before else ()
-
-    async def _writing(
-        self, source: SummaryInput, writers: list[TurnContext], notes: list[str], most: int, keep: str
-    ) -> SummaryWriter:
-        settings = self.context.settings
-        frame = await as_sent(source.token_cache, ".", source.archived)
+        writers, notes = await self._writers()
+        settings, frame = self.context.settings, await as_sent(source.token_cache, ".", source.archived)
         return SummaryWriter(
             self.store,
             self.session,
             source,
             writers,
             most,
-            SummaryOptions(max(16, most - frame), keep, settings.summary_style),
-            self.planned.loaded.view.current,
+            SummaryOptions(max(16, most - frame), self.keep, settings.summary_style),
+            planned.loaded.view.current,
             settings.summary_timeout_s,
             notes=notes,
         )
+
+    async def _set_aside(self, head: str, before: Compaction | None) -> tuple[str, ...]:
+        return await self.store.do(self.store.tree.set_aside, head, before) if before else ()
 
     async def _writers(self) -> Writers:
         """The summary model, if set and available, then the conversation's own, if it can summarise. If the caller

@@ -1,30 +1,24 @@
 """Condensed texts: what is sent for a message or tool result that is larger than its room in the window.
 
 Beginning and end are verbatim. The middle consists of sentences that bear on the user's question and the most important
-others, or of a summary, written in slices by the summary model. The original stays in the store, and the recall tool
-searches all of it."""
+others. The original stays in the store, and the recall tool searches all of it."""
 
 import asyncio
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from recto.chat.blocks import File, Image, Text, ToolResult
 from recto.chat.message import Message
-from recto.compaction.summary_input import SummaryInput, UnreadMessages, sampled
+from recto.compaction.summary_input import sampled
 from recto.search.terms import topic_words
-from recto.sentences.segments import is_question, readable, segments, sentences
+from recto.sentences.segments import is_question, readable, sentences
 from recto.summary.extractive_summary import Extraction, PlainMessage
 from recto.summary.truncation import CountTokens, cut_text, cut_to_fit, excerpt, leading_lines, trailing_lines
-from recto.summary.verification import FormerSummary
 from recto.turn.planned_request import PlannedRequest
 from recto.turn.token_cache import TokenCache
-from recto.window.compaction_block import WrittenSummary
 from recto.window.plan import Cut
 from recto.window.planner import LINE
 from recto.window.request import Entry
@@ -35,14 +29,8 @@ MOST_TRIES = 8
 END_SHARE = 0.25
 # With less room, in tokens, there is no middle.
 SMALLEST_MIDDLE = 48
-# If the middle leaves at least this share of the room unused, the ends get it.
-WORTH_WIDENING = 0.05
-# With less room, in tokens, no model is asked.
-WORTH_ASKING = 160
 # People ask at the beginning or end of a long message, within about this many characters.
 ASKING_PART = 600
-# A question in a pasted text has its own paragraph, no longer than this.
-OWN_PARAGRAPH = 300
 # The share of the middle for sentences that bear on the question, and the longest of them in characters.
 LED_SHARE, LONGEST_SENTENCE = 0.4, 400
 # Words match by this many first letters; a stem in every twelfth sentence is common.
@@ -71,19 +59,10 @@ def divide(text: str, size: int) -> Division:
 
 
 def question_in(text: str) -> str:
-    """The user's question: a paragraph in the middle of a long message that asks the reader, questions near its ends,
-    or else the text there."""
+    """The user's question: the questions near the ends of a long message, or else the text there."""
     near = [*sentences(text[:ASKING_PART])[:4], *sentences(text[-ASKING_PART:])[-4:]] if text else []
-    middle = sampled(text[ASKING_PART:-ASKING_PART])
-    asked = [*_asked_within(middle), *filter(is_question, near)] or [*near[:1], *near[-1:]]
+    asked = list(filter(is_question, near)) or [*near[:1], *near[-1:]]
     return cut_text("\n".join(dict.fromkeys(asked)), ASKING_PART)
-
-
-def _asked_within(text: str) -> list[str]:
-    """The last short paragraph with a question that occurs once in the text: a pasted text repeats its questions."""
-    paragraphs = [sentences(part) for part in text.split("\n\n") if len(part) <= OWN_PARAGRAPH]
-    times = Counter(each for part in paragraphs for each in part if is_question(each))
-    return next((part for part in reversed(paragraphs) if any(times[each] == 1 for each in part)), [])
 
 
 def extract_middle(text: str, question: str, limit: int, count: CountTokens, about: int) -> str:
@@ -147,50 +126,34 @@ def _stems(text: str) -> set[str]:
 # -- the texts of a cut
 
 
-class CondensedTexts(Struct):
-    """The excerpts of successive cuts; the middle of a message is summarised once."""
+async def condensed_texts(planned: PlannedRequest, cut: Cut, *, can_recall: bool) -> tuple[dict[str, str], list[str]]:
+    """Excerpts that are still sent after the cut, and those it asks for, each within its tokens; and notes for the
+    user."""
+    view, current = planned.loaded.view, planned.current.message
+    _, stays = view.split(cut.last)
+    still = {message.id for message in stays} | {*cut.lifted, current.id}
+    before = view.compaction.excerpts if view.compaction else {}
+    made = {key: text for key, text in before.items() if key.partition("/")[0] in still}
+    made |= {key: await result_line(planned.token_cache, view.tail, key) for key in cut.lines}
+    here = {message.id: message for message in (*view.tail, *view.lifted, current)}
+    question, notes = question_in(current.text), list[str]()
+    for key, most in cut.excerpts.items():
+        id, _, call = key.partition("/")
+        text = LongText(whole_text(here[id], call), id, question, can_recall)
+        made[key] = await text.within(most, planned.token_cache, call)
+        if _RESUMED in made[key]:
+            search = "; the model can search all of it" if can_recall else ""
+            what = "a tool result" if call else "your message"
+            notes.append(f"the middle of {what} is shortened to chosen sentences{search}")
+    return made, notes
 
-    summaries: dict[str, WrittenSummary] = msgspec.field(default_factory=dict)
-    """Middles by message; empty if no model could write one."""
-    notes: dict[str, None] = msgspec.field(default_factory=dict)
-    """Notes for the user: what was condensed, and by whom."""
 
-    def add(self, message: Message, written: WrittenSummary) -> None:
-        """Keeps only a model's summary: sentences are better chosen by the question."""
-        is_by_model = written.made_by == "model" and written.made is not None
-        self.summaries[message.id] = written if is_by_model else WrittenSummary()
-        self.notes |= {} if is_by_model else dict.fromkeys(written.notes)
-
-    async def made(self, planned: PlannedRequest, cut: Cut, *, can_recall: bool) -> dict[str, str]:
-        """Excerpts that are still sent after the cut, and those it asks for, each within its tokens."""
-        view, current = planned.loaded.view, planned.current.message
-        _, stays = view.split(cut.last)
-        still = {message.id for message in stays} | {*cut.lifted, current.id}
-        before = view.compaction.excerpts if view.compaction else {}
-        kept = {key: text for key, text in before.items() if key.partition("/")[0] in still}
-        here = {message.id: message for message in (*view.tail, *view.lifted, current)}
-        question = question_in(current.text)
-        made = {key: await result_line(planned.token_cache, view.tail, key) for key in cut.lines}
-        for key, most in cut.excerpts.items():
-            id, _, call = key.partition("/")
-            text = LongText(whole_text(here[id], call), id, question, self._summary(key).text, can_recall)
-            made[key] = await text.within(most, planned.token_cache, call)
-            if _RESUMED in made[key]:
-                self._note(key, can_recall=can_recall)
-        return kept | made
-
-    def _summary(self, key: str) -> WrittenSummary:
-        return self.summaries.get(key, WrittenSummary())
-
-    def _note(self, key: str, *, can_recall: bool) -> None:
-        what, made = "a tool result" if "/" in key else "your message", self._summary(key).made
-        how = f"summed up by {made.model}" if made else "told by chosen sentences"
-        search = "; the model can search all of it" if can_recall else ""
-        self.notes[f"the middle of {what} is {how}{search}"] = None
+_BRACKETS = "\"'}] "
+_QUOTES = str.maketrans("“”", '""')
 
 
 async def result_line(token_cache: TokenCache, messages: Sequence[Message], key: str) -> str:
-    """The line for an old tool result: what it was, its size, its title or outcome, and how to retrieve it."""
+    """The line for an old tool result: what it was, its size, its last line, and how to retrieve it."""
     id, _, called = key.partition("/")
     message = next(message for message in messages if message.id == id)
     result = next(result for result in message.results if result.call_id == called)
@@ -200,7 +163,10 @@ async def result_line(token_cache: TokenCache, messages: Sequence[Message], key:
     text = readable(result.text)
     lines = [line for line in map(_plain, text.splitlines()) if any(char.isalnum() for char in line)]
     size = f"{len(text):,} characters in {len(lines):,} lines"
-    label, told = telling_line(lines, is_error=result.is_error)
+    label, told = (
+        "failed" if result.is_error else "ends",
+        lines[-1].rstrip(_BRACKETS).translate(_QUOTES) if lines else "",
+    )
     for length in (100, 60, 30, 0):
         quoted = f"; {label}: “{cut_text(told, length)}”" if told and length else ""
         shown = cut_text(asked, max(length, 20))
@@ -210,66 +176,11 @@ async def result_line(token_cache: TokenCache, messages: Sequence[Message], key:
     return line
 
 
-_BRACKETS = "\"'}] "
-_SENTENCE = re.compile(r"[^\W\d_] [^\W\d_]+[\"”)]?[.!?]|。")
-_QUOTES = str.maketrans("“”", '""')
-# A title is short, and among the first lines.
-_FIRST_LINES, _LONGEST_TITLE = 12, 80
-
-
-def telling_line(lines: Sequence[str], *, is_error: bool) -> tuple[str, str]:
-    """Quoted: the title of a note, else the last line, which is the outcome of a program."""
-    if not lines:
-        return "", ""
-    title = "" if is_error else _title(lines)
-    label = "about" if title else "failed" if is_error else "ends"
-    return label, (title or lines[-1].rstrip(_BRACKETS)).translate(_QUOTES)
-
-
-def _title(lines: Sequence[str]) -> str:
-    """The first heading, or a short first line above prose; empty for the output of programs."""
-    kinds = [each.kind for each in segments("\n".join(lines))]
-    if 2 * sum(kind in ("prose", "item", "heading") for kind in kinds) <= len(kinds):
-        return ""
-    for line in lines[:_FIRST_LINES]:
-        name, colon, title = line.partition(":")
-        heading = title if colon and name.lower() == "title" else line.lstrip("#")
-        if heading.strip() and (heading is title or (heading[0] == " " and len(line) - len(heading) in range(1, 7))):
-            return heading.strip()
-    first = lines[0]
-    whole = sum(_SENTENCE.search(line) is not None for line in lines[1:])
-    is_title = len(first) <= _LONGEST_TITLE and not first.endswith((".", "!", "?", ",", ";"))
-    return first.rstrip(":") if is_title and whole and 2 * whole >= len(lines) - 1 else ""
-
-
-def middle_input(planned: PlannedRequest, unread: UnreadMessages, most: int, instructions: str) -> SummaryInput | None:
-    """The middle of the user's message; None if it is not worth a call."""
-    message, tokens = planned.current.message, planned.current.own.tokens
-    text = whole_text(message)
-    parts = divided(text, most, lambda part: len(part) * tokens // max(1, len(text)))
-    if parts is None or not middle_room(most):
-        return None
-    return SummaryInput(
-        planned.token_cache,
-        before=FormerSummary(),
-        messages=(replace(message, blocks=(Text(parts.middle),)),),
-        unread=unread,
-        told_up_to=0,
-        entries=None,
-        tokens=tokens * len(parts.middle) // max(1, len(text)),
-        covered=1,
-        archived=0,
-        beside=(instructions, parts.beginning, parts.end),
-    )
-
-
 class LongText(Struct, frozen=True):
     text: str
     message: str
     question: str
     """The user's question, which decides what is kept of the middle."""
-    summary: str = ""
-    """A model's summary of the middle."""
     can_recall: bool = False
     """True if the model has the recall tool."""
 
@@ -291,34 +202,13 @@ class LongText(Struct, frozen=True):
     def condensed(self, limit: int, count: CountTokens, middle: str = "") -> tuple[str, str]:
         """The text, without a middle if there is no room, and its middle. A given middle is cut."""
         if count(self.text) > limit and (parts := divided(self.text, limit, count)):
-            around = (parts.beginning, parts.end, self._notice(parts), _RESUMED)
-            room = limit - sum(count(line) + 1 for line in around)
-            middle = cut_to_fit(middle or _harmless(self._middle(parts.middle, room, count)), room, count)
-            parts, told = self._widened(parts, middle, room - count(middle), limit, count)
-            if told:
+            room = limit - sum(count(line) + 1 for line in (parts.beginning, parts.end, self._notice(parts), _RESUMED))
+            about = int(room * LED_SHARE)
+            middle = middle or _harmless(extract_middle(parts.middle, self.question, room, count, about))
+            if told := cut_to_fit(middle, room, count):
                 lines = (parts.beginning, self._notice(parts), told, _RESUMED, parts.end)
                 return "\n".join(line for line in lines if line), middle
         return excerpt(self.text, limit, count, self.message), ""
-
-    def _middle(self, text: str, room: int, count: CountTokens) -> str:
-        about = int(room * LED_SHARE)
-        if not self.summary:
-            return extract_middle(text, self.question, room, count, about)
-        told = cut_to_fit(self.summary, room - about, count)
-        left = room - count(told) - count(_IN_ITS_WORDS) - 2
-        quoted = extract_middle(text, self.question, left, count, about)
-        return "\n".join((told, *((_IN_ITS_WORDS, quoted) if quoted else ())))
-
-    def _widened(
-        self, parts: Division, middle: str, spare: int, limit: int, count: CountTokens
-    ) -> tuple[Division, str]:
-        """Gives the middle's unused room to the ends, and removes what they now contain from the middle."""
-        if spare < limit * WORTH_WIDENING:
-            return parts, middle
-        more = int(parts.size * (limit * END_SHARE + spare * 0.4) / max(1, count(self.text)))
-        wider = divide(self.text, min(more, parts.size // 2))
-        ends = (wider.beginning, wider.end)
-        return wider, "\n".join(line for line in middle.splitlines() if not any(line in end for end in ends))
 
     def _notice(self, parts: Division) -> str:
         left_out = f"{len(parts.middle)} of {parts.size} characters are left out here"
@@ -332,7 +222,6 @@ def _harmless(middle: str) -> str:
     return "\n".join(f"> {line}" if line.lstrip().startswith("[…") or is_framelike(line) else line for line in lines)
 
 
-_IN_ITS_WORDS = "In its own words:"
 _RESUMED = "[… from here on the message is as it was written …]"
 
 
@@ -341,12 +230,6 @@ def divided(text: str, limit: int, count: CountTokens) -> Division | None:
     if limit * (1 - 2 * END_SHARE) < SMALLEST_MIDDLE:
         return None
     return divide(text, int(len(text) * limit * END_SHARE / max(1, count(text))))
-
-
-def middle_room(most: int) -> int:
-    """0 if asking a model is not worth it."""
-    room = int((most * (1 - 2 * END_SHARE) - SMALLEST_MIDDLE) * (1 - LED_SHARE))
-    return room if room >= WORTH_ASKING else 0
 
 
 def whole_text(message: Message, call: str = "") -> str:

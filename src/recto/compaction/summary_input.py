@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -38,9 +37,11 @@ from recto.window.window import summary_entry
 # The number of characters that one compaction reads: about half a second of work. A budget of work, not of time, so
 # that the same conversation gives the same window on every machine.
 MOST_READ = 100_000
-# A first summary also reads the beginning, which has the task and its conditions, and places all over the rest, to
-# cover every period. The newest messages get what is left: the chat continues from them.
-OLDEST_SHARE, SPREAD_SHARE, PLACES = 1 / 6, 1 / 3, 8
+# A first summary also reads the beginning, which has the task and its conditions. The newest messages get what is left:
+# the chat continues from them.
+OLDEST_SHARE = 1 / 3
+# Of a text that takes too long to read, this many places are.
+PLACES = 8
 # At least this share is for messages that are not loaded, so that all are read eventually.
 UNLOADED_SHARE = 1 / 4
 PAGE = 64
@@ -58,62 +59,31 @@ class UnreadMessages(Struct):
     store: Store
     head: str
     ranges: tuple[MessageRange, ...] = ()
-    _found: dict[int, Message] = msgspec.field(default_factory=dict)
 
     @property
     def count(self) -> int:
         return sum(each.length for each in self.ranges)
 
-    async def read(self, characters: int, *, spread: bool) -> list[Message]:
-        """Reads about this many characters: the newest, and with `spread` the oldest and places in between. `ranges`
-        keeps the rest."""
-        self._found = {}
-        left = characters
-        if spread and self.ranges:
-            left -= await self._forward(self.ranges[0].first, int(characters * OLDEST_SHARE))
-            share = int(characters * SPREAD_SHARE / PLACES)
-            steps = [self.count * place // (PLACES + 1) for place in range(1, PLACES + 1)] if self.ranges else []
-            for number in [self._number(step) for step in steps]:
-                left -= await self._forward(number, share)
-        await self._backward(left)
-        return [self._found[number] for number in sorted(self._found)]
-
-    def _number(self, place: int) -> int:
-        for each in self.ranges:
-            if place < each.length:
-                return each.first + place
-            place -= each.length
-        return self.ranges[-1].last
-
-    async def _forward(self, number: int, characters: int) -> int:
-        """Reads to the end of the number's range; returns how many characters were read."""
-        used, last = 0, next((each.last for each in self.ranges if each.first <= number <= each.last), 0)
-        while used < characters and number <= last:
-            page = MessageRange(number, min(number + PAGE - 1, last))
-            used += await self._take(page, characters - used)
-            number = page.last + 1
-        return used
-
-    async def _backward(self, characters: int) -> None:
-        while characters > 0 and self.ranges:
-            first, last = self.ranges[-1]
-            characters -= await self._take(MessageRange(max(first, last - PAGE + 1), last), characters, newest=True)
-
-    async def _take(self, page: MessageRange, characters: int, *, newest: bool = False) -> int:
-        """Reads whole messages of a page; returns how many characters were read."""
-        found = await self.store.do(self.store.tree.numbered_stretch, self.head, page.first, page.last)
-        messages = [_in_part(message) for message in found]
-        used, taken = 0, []
-        for message in reversed(messages) if newest else messages:
-            if used >= characters:
-                break
-            used += len(transcribe(message))
-            taken.append(message)
-        self._found |= {message.said: message for message in taken}
-        is_whole = len(taken) == len(messages)
-        read = (page,) if is_whole else ranges_of(message.said for message in taken)
-        self.ranges = ranges_without(self.ranges, read)
-        return used
+    async def read(self, characters: int, *, from_start: bool) -> list[Message]:
+        """Reads about this many characters: the newest, and with `from_start` the oldest first. `ranges` keeps the
+        rest."""
+        found: list[Message] = []
+        oldest = int(characters * OLDEST_SHARE) if from_start else 0
+        for newest, left in ((False, oldest), (True, characters - oldest)):
+            while left > 0 and self.ranges:
+                first, last = self.ranges[-1 if newest else 0]
+                page = (max(first, last - PAGE + 1), last) if newest else (first, min(first + PAGE - 1, last))
+                messages = await self.store.do(self.store.tree.numbered_stretch, self.head, *page)
+                taken = []
+                for message in map(_in_part, reversed(messages) if newest else messages):
+                    if left > 0:
+                        left -= len(transcribe(message))
+                        taken.append(message)
+                is_whole = len(taken) == len(messages)
+                read = (MessageRange(*page),) if is_whole else ranges_of(message.said for message in taken)
+                self.ranges = ranges_without(self.ranges, read)
+                found += taken
+        return sorted(found, key=lambda message: message.said)
 
 
 @dataclass(slots=True)
@@ -182,7 +152,7 @@ class SummaryInput:
         if self._facts is None:
             self._let_go(most)
         room = max(most - self.size, int(most * UNLOADED_SHARE))
-        found = await self.unread.read(room, spread=not self.former)
+        found = await self.unread.read(room, from_start=not self.former)
         if self.former:
             self._late = frozenset(message.said for message in found if message.said <= self.told_up_to)
         self.messages = tuple(sorted((*found, *self.messages), key=lambda message: message.said))

@@ -60,8 +60,7 @@ class FactPicker(Picker):
         resolved = self._turn.resolved
         if not self._is_on:
             return StablePicks()
-        has_facts = self._turn.has_facts
-        self._has_facts = await (has_facts or self._sources.store.submit(self._memory.has_facts))
+        self._has_facts = await self._store.do(self._memory.has_facts)
         if not can_call(resolved, self._sources.settings):
             return StablePicks()
         config, overrides = resolved.agent.server(BUILT_IN_SERVER), self._turn.overrides

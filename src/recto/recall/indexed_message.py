@@ -15,10 +15,8 @@ TALK, TOOLS = 0, 1
 """Channels: tool results do not come between a question and its answer."""
 # No reply takes that long: its process must have died.
 GIVEN_UP = timedelta(hours=1)
-# How many messages are indexed in a batch. In the background more, since each batch is a commit with its own cost; for
-# a long backlog of short texts more still.
-BATCH, BACKGROUND_BATCH = 64, 256
-FAR_BEHIND, BEHIND_BATCH, BULK_BATCH, BULK_CHARS = 10_000, 1024, 4096, 4_000_000
+# How many messages are indexed in a batch. In the background more, since each batch is a commit with its own cost.
+BATCH, BACKGROUND_BATCH = 64, 1024
 _SPEAKER = re.compile(r"([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 
 

@@ -3,8 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, json
@@ -16,10 +15,6 @@ from recto.errors import RectoError
 from recto.recall.indexed_message import (
     BACKGROUND_BATCH,
     BATCH,
-    BEHIND_BATCH,
-    BULK_BATCH,
-    BULK_CHARS,
-    FAR_BEHIND,
     IndexStatus,
     index_items,
     is_settled,
@@ -29,7 +24,6 @@ from recto.search.finder import Hit, HitChoice, Query
 from recto.search.hybrid_index import HybridIndex, OpenEmbedder, Progress
 from recto.search.keyword_index import Filter, IndexItem, Passage
 from recto.store.database import Change
-from recto.store.rows import NumberedMessage
 from recto.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -103,8 +97,6 @@ class MessageIndex:
         self._worker = BackgroundWorker(self._some, "recto-archive", delay_s=QUIET_S)
         self._feeding = threading.Lock()
         self._may_lag = store.database.file is None
-        self._behind, self._mean_chars = 0, BULK_CHARS
-        self._keepers, self._kept = 0, dict[int, NumberedMessage]()
 
     # -- finding
 
@@ -182,24 +174,9 @@ class MessageIndex:
         return self._trouble or self._lookup.problem
 
     def read(self, hits: Sequence[Hit]) -> list[MessageHit]:
-        numbers = dict.fromkeys(hit.passage.item for hit in hits)
-        missing = [each for each in numbers if each not in self._kept]
-        found = self._store.tree.by_number(missing) if missing else {}
-        if self._keepers:
-            self._kept |= {number: each for number, each in found.items() if is_settled(each.message)}
-        named = ((hit, found.get(hit.passage.item) or self._kept.get(hit.passage.item)) for hit in hits)
+        found = self._store.tree.by_number(list(dict.fromkeys(hit.passage.item for hit in hits)))
+        named = ((hit, found.get(hit.passage.item)) for hit in hits)
         return [MessageHit(hit, each.message, each.home) for hit, each in named if each]
-
-    @contextmanager
-    def keeping_messages(self) -> Iterator[None]:
-        """Reads each message once, for many searches on one conversation from which nothing is deleted meanwhile."""
-        self._keepers += 1
-        try:
-            yield
-        finally:
-            self._keepers -= 1
-            if not self._keepers:
-                self._kept = {}
 
     # -- filling
 
@@ -209,7 +186,7 @@ class MessageIndex:
 
     def catch_up(self, progress: Progress | None = None, *, vectors: bool = False) -> None:
         """Indexes everything now, for explicit commands."""
-        while (left := self._feed(self._at_most(BULK_BATCH))) > 0:
+        while (left := self._feed(BACKGROUND_BATCH)) > 0:
             if progress:
                 total = self._store.tree.newest_number()
                 progress(max(0, total - left), total)
@@ -276,8 +253,7 @@ class MessageIndex:
             if self._may_lag:  # others may have removed conversations while this process did not run
                 self._may_lag = False
                 self.forget_removed()
-            batch = self._at_most(BEHIND_BATCH if self._behind > FAR_BEHIND else BACKGROUND_BATCH)
-            if self._feed(batch) > 0:
+            if self._feed(BACKGROUND_BATCH) > 0:
                 return True
             return meaning is not None and meaning.make_batch() > 0
         except RectoError as why:
@@ -336,14 +312,7 @@ class MessageIndex:
         if not done and fresh:
             marks["first"] = fresh[0].message.id
         self._index.add(partitions, marks, expected=before)
-        left = self._store.tree.newest_number() - last
-        lengths = [len(item.text) for items in partitions.values() for item in items]
-        self._behind, self._mean_chars = left, sum(lengths) // max(1, len(lengths))
-        return left
-
-    def _at_most(self, count: int) -> int:
-        """A batch is in memory, so it is smaller if texts are long."""
-        return max(BACKGROUND_BATCH, min(count, BULK_CHARS // max(1, self._mean_chars)))
+        return self._store.tree.newest_number() - last
 
     def _growing(self) -> list[int]:
         """Numbers of messages that were unfinished when they were indexed."""

@@ -145,15 +145,7 @@ Packing = tuple[list[Snippet], list[Snippet], CurrentMessage]
 
 
 async def _packed(planned: PlannedRequest, ranked: Sequence[Snippet], room: int) -> Packing | None:
-    """The fullest packing, if it holds the best snippet or that does not fit even alone."""
-    packed = await _fullest(planned, ranked, room)
-    if not ranked or (packed and ranked[0] in packed[0]):
-        return packed
-    alone = await count_with(planned, _insert(ranked[:1]))
-    return ([ranked[0]], list(ranked[1:]), alone) if _taken(planned, alone) <= room else packed
-
-
-async def _fullest(planned: PlannedRequest, ranked: Sequence[Snippet], room: int) -> Packing | None:
+    """The fullest packing that fits, counted as it is sent."""
     best, most, aim, before = None, 0, float(room), list[Snippet]()
     for _ in range(PACKINGS):
         chosen, passed = pack_snippets(ranked, int(aim))

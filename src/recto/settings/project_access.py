@@ -33,7 +33,6 @@ ONLY_STRICTER = {
     "context.memory_integration": False,
     "context.use_facts": False,
     "context.learn_facts": "off",
-    "context.count_at_provider": False,
     "context.use_project_memory": False,
     "context.use_agent_memory": False,
     "context.use_user_memory": False,

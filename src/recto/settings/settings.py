@@ -80,7 +80,6 @@ class ContextSettings:
     reserved_response_tokens: int = _setting(
         0, "tokens reserved for the reply; 0 means 5 % of the limit, at least 512", low=0, high=10_000_000
     )
-    count_at_provider: bool = _setting(True, "ask the provider for its own count, at first and close to the limit")
     budgets: BudgetSettings = BudgetSettings()
 
 

@@ -4,12 +4,10 @@ read."""
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from recto.base.text import clean
 from recto.chat.blocks import ToolCall, ToolResult
@@ -217,32 +215,3 @@ def arguments_of(call: ToolCall, tool: Tool) -> Arguments:
     if missing := [name for name in names if name not in given]:
         raise RectoError(f"missing argument: {', '.join(missing)}")
     return given
-
-
-# -- short forms
-
-LONGEST_DESCRIPTION = 160
-_DATA = ("enum", "const", "default", "required")
-_LEFT_OUT = ("description", "title", "examples", "$schema", "$comment")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
-
-
-def short_form(tool: Tool) -> Tool:
-    """The tool with only what a model needs to call it; equal if nothing can be left out. Depends on the tool alone, so
-    that requests keep the same prefix."""
-    first = " ".join(_SENTENCE_END.split(tool.description.strip(), maxsplit=1)[0].split())
-    if len(first) > LONGEST_DESCRIPTION:
-        first = f"{first[: LONGEST_DESCRIPTION - 1].rpartition(' ')[0] or first[: LONGEST_DESCRIPTION - 1]}…"
-    return replace(tool, description=first, schema=_short_schema(tool.schema))
-
-
-def _short_schema(schema: Any) -> Any:
-    """Without texts. An object is kept whatever its key: a property may be called `title`."""
-    if not isinstance(schema, Mapping):
-        return schema
-    kept = {key: value for key, value in schema.items() if isinstance(value, Mapping) or key not in _LEFT_OUT}
-    return {key: value if key in _DATA else _short_value(value) for key, value in kept.items()}
-
-
-def _short_value(value: Any) -> Any:
-    return [*map(_short_schema, value)] if isinstance(value, list) else _short_schema(value)

@@ -9,22 +9,15 @@ from typing import Any, TypeVar
 
 from recto.events import (
     Appended,
-    ApprovalAsked,
     Branched,
-    CompactionProposed,
     ContextCompacted,
-    ContextUsage,
     Event,
-    NotesQuoted,
     Noticed,
-    PlanChanged,
     Question,
-    Referenced,
     Replied,
     Retrying,
     RunEnded,
     Sent,
-    SummaryRequested,
     TextDelta,
     ThinkingDelta,
     ToolFinished,
@@ -144,28 +137,14 @@ def _told(event: Event) -> tuple[str, str]:
         case ToolFinished(call=call, result=result):
             end = "failed" if result.is_error else "finished"
             return f"tool {call.name} {end}: {len(result.text):,} characters", f"{call.name} → {result.text}"
-        case ApprovalAsked(call=call):
-            return f"asking the user whether tool {call.name} may run", ""
-        case CompactionProposed():
-            return "asking the user about a compaction", ""
-        case SummaryRequested():
-            return f"asking {event.model} for a summary of {event.size:,} tokens, part {event.part} of {event.of}", ""
         case ContextCompacted():
             sizes = f"{event.context_size_before:,} to {event.context_size_after:,} tokens"
             archived = f"{event.messages_archived} messages archived"
             words = f"compaction {event.compaction_number} by {event.made_by}: {archived}, {sizes}"
             return words, "\n".join((event.summary, *event.notes))
-        case PlanChanged(plan=plan):
-            return f"step {event.step} of {event.max_steps}: {plan.in_words}", ""
         case RunEnded(report=report):
             return f"run {report.run} ended after {report.steps} steps: {report.outcome}", ""
         case Noticed(text=text) | Branched(text=text) | Retrying(error=text):
             return "", text
-        case Referenced(message=message):
-            return "", ", ".join(each.relative_path or each.wikilink for each in message.references)
-        case NotesQuoted(quotes=quotes):
-            return "", "\n".join(f"{each.relative_path}:{each.line} {each.sentence}" for each in quotes)
-        case ContextUsage(size=size, limit=limit):
-            return "", f"{size:,} of {limit:,} tokens"
         case _:
             return "", ""

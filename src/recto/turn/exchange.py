@@ -1,13 +1,12 @@
 """Exchange: one request and its reply, stored as it streams, with the tool calls it asks for."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from recto.base.background import FOREGROUND
 from recto.base.concurrency import run_to_completion
@@ -31,7 +30,6 @@ from recto.events import (
 )
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart, limited
 from recto.sources.tools import CANCELLED, REMEMBER, ToolOutcome
-from recto.sources.use_detection import UseEvidence
 from recto.store.store import Store
 from recto.turn.citations import Citations
 from recto.turn.context import TurnContext
@@ -39,14 +37,12 @@ from recto.turn.emitting import Emit
 from recto.turn.incoming_message import IncomingMessage, OpenStreams, delta_of
 from recto.turn.planned_request import PlannedRequest, count_current, reply_request
 from recto.turn.session import ChatSession, SessionChanges
-from recto.turn.source_uses import record_sources, reply_evidence, told_uses, tools_of
+from recto.turn.source_uses import find_uses, record_sources, tools_of
 from recto.turn.spending import at_most, broken_off, check_limits, priced
 from recto.turn.token_cache import TokenCache, message_tokens
 from recto.turn.turn import Turn
 from recto.window.calibration import is_believable
 from recto.window.request import Request
-
-log = logging.getLogger(__name__)
 
 # Characters that take some milliseconds to count and to compare with their sources.
 LONG_REPLY = 8_000
@@ -261,17 +257,21 @@ class Exchange:
         if not calls and citations.has_found and (found := await asyncio.to_thread(citations.block)):
             blocks = (*blocks, found)
         tokens = await self._tokens("assistant", blocks)
-        uses = [] if calls else await self._used(incoming.blocks)
+        text = "".join(block.text for block in incoming.blocks if isinstance(block, Text))
+        uses = [] if calls else await asyncio.to_thread(find_uses, self.planned, text)
         usage = done.usage
         if usage and not is_believable(usage):
             usage = None
-            self._note_once("reported a usage that cannot be right", ": our own counts are kept")
-        learn = self._learn(usage.input) if usage else None
+            if self.session.is_new(said := f"{model.name} reported a usage that cannot be right"):
+                self._notes.append(f"{said}: our own counts are kept")
+        report = self.planned.window.report(usage.input, self.context.token_cache.counter.key) if usage else None
         rounds = self.planned.loaded.view.rounds
         has_learned = not calls and any(call.name == REMEMBER for message in rounds for call in message.calls)
         sent = 0 if citations.instead else self.planned.window.total
         spent = priced(model, usage or Usage(sent, tokens.own or 0, reported=False))
         outcome = self._outcome(done.finish, not_sent=bool(citations.instead))
+        if used := [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]:
+            outcome["used"] = used
 
         def write_more() -> None:
             if self.also:
@@ -283,15 +283,15 @@ class Exchange:
                 self.store.tree.learn(self.turn.message.id, [str(number) for number in learned])
             if uses:
                 self.store.source_uses.signs(self.request.id, {use.id: use.sign for use in uses})
-            if learn:
-                learn()
+            if report and report.estimated:
+                self.store.usage_reports.add(model.name, report)
 
         message = await incoming.finish(
             "pending" if any(map(toolbox.is_callers, calls)) else "done",
             blocks=blocks,
             tokens=tokens,
             usage=spent,
-            outcome=outcome | told_uses(uses) | {"cost_usd": spent.cost_usd},
+            outcome=outcome | {"cost_usd": spent.cost_usd},
             also=write_more,
         )
         assert message is not None
@@ -337,26 +337,6 @@ class Exchange:
         """The fields of the record that the reply itself lacks."""
         told = {"finish": finish, "attempts": self._attempts, "error": error, "not_sent": not_sent}
         return {name: value for name, value in told.items() if value}
-
-    def _learn(self, reported: int) -> Callable[[], None] | None:
-        """Learns from a usage report. A report that contradicts our counts is noted once per model."""
-        window, cache = self.planned.window, self.context.token_cache
-        report, total = window.report(reported, cache.counter.key), f"{window.total:,}"
-        if report.differs and not cache.calibration.contradicted:
-            self._note_once("reported other counts than our exact ones", f" ({reported:,} tokens, not {total})")
-        if report.is_far_off and not cache.calibration.outliers:
-            is_more = reported > window.total
-            may = "count several calls or a search of its own" if is_more else "leave out what it had cached"
-            why = f"it may {may}, so our estimates are not adjusted to it"
-            self._note_once("reported a usage far from our estimate", f" ({reported:,} tokens, not {total}): {why}")
-        if not report.estimated and not report.differs:
-            return None
-        return lambda: self.store.usage_reports.add(self.context.model.name, report)
-
-    def _note_once(self, what: str, figures: str) -> None:
-        said = f"{self.context.model.name} {what}"
-        if self.session.is_new(said):
-            self._notes.append(said + figures)
 
     async def _tokens(self, role: Role, blocks: tuple[Block, ...]) -> Tokens:
         """The tokens of a message as history; empty if it cannot be counted now."""
@@ -455,15 +435,3 @@ class Exchange:
         if signs := {id: "called" for id in found if id in offered}:
             with suppress(RectoError):
                 await self.store.do(self.store.source_uses.signs, self.request.id, signs)
-
-    # -- the sources that the reply used
-
-    async def _used(self, blocks: Sequence[Block]) -> list[UseEvidence]:
-        """The sources that the last reply of a turn used. A failure here is not reported to the user."""
-        text = "".join(block.text for block in blocks if isinstance(block, Text))
-        try:
-            if found := reply_evidence(self.planned, text):
-                return found.uses if found.is_short else await asyncio.to_thread(lambda: found.uses)
-        except Exception:  # the reply is already complete
-            log.exception("the sources that a reply used could not be detected")
-        return []

@@ -42,11 +42,6 @@ class LoadedView(Struct, frozen=True, dict=True):
             counts[SUMMARY] = self.summary.count.tokens
         return {**counts, **self.results}
 
-    @property
-    def is_finished(self) -> bool:
-        """False while some process still writes one of its messages."""
-        return all(message.status != "unfinished" for message in self.view.tail)
-
     @cached_property
     def all_results(self) -> dict[str, int]:
         """Tokens of every tool result as it is sent, by `message/call`; several in one entry get their shares."""

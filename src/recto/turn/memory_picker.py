@@ -40,8 +40,7 @@ class MemoryPicker(Picker):
         turn, settings = self._turn, self._turn.resolved.settings
         if not settings.memory_integration:
             return StablePicks()
-        reading = turn.memory or asyncio.to_thread(read_memory, self._files, self._agents, turn.session)
-        read = await reading
+        read = await asyncio.to_thread(read_memory, self._files, self._agents, turn.session)
         switches: dict[MemoryScope, bool] = {
             "user": settings.use_user_memory,
             "agent": settings.use_agent_memory,

@@ -1,15 +1,13 @@
 """UserMessage: the input of one turn: text, blocks, results of tool calls; checked, cleaned and stored."""
 
-import asyncio
 import base64
 import binascii
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.agents.agent import Agent
 from recto.base.concurrency import run_to_completion
 from recto.base.ids import new_id
 from recto.base.text import clean
@@ -18,8 +16,6 @@ from recto.chat.message import Message
 from recto.errors import Invalid
 from recto.events import Appended, Event, Noticed
 from recto.sentences.priority import TASK_WITHIN, awaits_task, priority_of
-from recto.sources.memory_files import FoundMemory, MemoryScope
-from recto.sources.overrides import SourceState
 from recto.sources.tools import CANCELLED
 from recto.store.store import Store
 from recto.store.waiting import WaitingMessage
@@ -74,32 +70,16 @@ def user_message(given: TurnStart, *, may_be_empty: bool = False) -> UserMessage
     return UserMessage(tuple(blocks) if says or may_be_empty else (), tuple(results), repaired)
 
 
-class FirstReads(Struct, frozen=True):
-    """The first reads of a turn, begun while its message is stored."""
-
-    agent: asyncio.Future[Agent]
-    state: asyncio.Future[SourceState]
-    memory: asyncio.Future[Mapping[MemoryScope, FoundMemory]]
-    has_facts: asyncio.Future[bool]
-
-
 class StartedTurn(Struct, frozen=True):
     message: Message
-    reads: FirstReads
     events: tuple[Event, ...] = ()
     is_continued: bool = False
     """The message was stored before: it has new tool results, or is answered again."""
 
 
-async def append_message(
-    store: Store,
-    session: ChatSession,
-    given: UserMessage,
-    reads: Callable[[], FirstReads],
-) -> StartedTurn | None:
+async def append_message(store: Store, session: ChatSession, given: UserMessage) -> StartedTurn | None:
     """Stores the message, together with those waiting, before anything else happens. Pending tool calls get their
-    results or are closed. `reads` starts reading what the turn needs next while the commit waits for the disk. None if
-    there is nothing to say: the waiting messages were withdrawn."""
+    results or are closed. None if there is nothing to say: the waiting messages were withdrawn."""
     own = await stored_blocks(store, given.blocks)
 
     def step() -> tuple[tuple[Message, int | None] | None, SessionChanges]:
@@ -119,9 +99,7 @@ async def append_message(
         placed = store.tree.append(session.conversation, message)
         return (placed.message, len(waiting)), {**changes, **moved(placed)}
 
-    storing = store.submit(session.commit, store, step)
-    begun = reads()
-    appended = await run_to_completion(storing)
+    appended = await run_to_completion(store.submit(session.commit, store, step))
     if appended is None:
         return None
     message, waited = appended
@@ -134,7 +112,7 @@ async def append_message(
     if given.repaired:
         text = f"{given.repaired} invalid or NUL characters in your message were replaced by U+FFFD"
         events.append(Noticed(text))
-    return StartedTurn(message, begun, tuple(events), is_continued=waited is None)
+    return StartedTurn(message, tuple(events), is_continued=waited is None)
 
 
 def awaits_task_at(store: Store, head: str | None) -> bool:

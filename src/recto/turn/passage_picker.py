@@ -181,9 +181,8 @@ class PassagePicker(Picker):
 
     @property
     def wants_room(self) -> bool:
-        message, vault = self._turn.asked, self._turn.session.vault
-        is_wanted = vault is not None and (self._finds or self._quotes)
-        return is_wanted and message is not None and may_be_answered(message.text)
+        message = self._turn.asked
+        return (self._finds or self._quotes) and message is not None and may_be_answered(message.text)
 
     async def volatile(self, message: Message, context: TurnContext, room: Room) -> VolatilePicks:
         named = {pick.name for insert in room.inserts for pick in insert.picks if pick.kind == "document"}

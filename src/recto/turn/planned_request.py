@@ -25,7 +25,6 @@ from recto.window.window import NO_EXCERPTS, SectionTally, Window, current_entry
 
 # Providers cache no shorter prefix, even if it is marked.
 LEAST_CACHED = 1024
-TOLD_ALWAYS = ("strategy", "kept", "left_out", "because")
 
 
 class CurrentMessage(Struct, frozen=True):
@@ -218,19 +217,12 @@ def account_of(planned: PlannedRequest) -> RequestAccount:
         current=planned.current.counted.entry.message,
         rounds=tuple(message.id for message in view.rounds),
     )
-    plan = planned.plan.to_json().items()
-    told = {key: value for key, value in plan if key in TOLD_ALWAYS or _says(value)}
     return replace(
         planned.window.account(meter=cache.counter.key, window_from=cache.model.window_from),
-        plan=told,
         messages=messages,
         compaction=block.compaction_number if block else None,
         passing=True if block and block.action == PASSING else None,
     )
-
-
-def _says(value: object) -> bool:
-    return bool(value) and not (isinstance(value, dict) and value.get("count") == 0)
 
 
 def reply_request(planned: PlannedRequest, conversation: str, message: Message) -> Request:

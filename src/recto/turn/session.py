@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from recto.chat.message import Role
-from recto.events import Branched, BranchStart
+from recto.events import Branched
 from recto.settings.settings import ContextSettings
 from recto.sources.source import Pick, SourceId
 from recto.store.rows import AppendedMessage
@@ -36,12 +35,11 @@ class LastTools(Struct, frozen=True):
     """Tools chosen for a message, and kept until the next compaction."""
     sent: Mapping[SourceId, str] = field(default_factory=dict)
     """All of them, with the hash of the text that was sent."""
-    short: frozenset[SourceId] = frozenset()
     left_out: frozenset[SourceId] = frozenset()
 
 
 NO_ROOM = "the tools take more than their share of the window"
-"""Begins the reason for leaving a tool out, and ends the reason for a short form."""
+"""Begins the reason for leaving a tool out."""
 
 
 def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pick]) -> LastTools:
@@ -50,18 +48,8 @@ def last_tools(compaction: int | None, sent: Iterable[Pick], passed: Iterable[Pi
         compaction,
         tuple(pick.source for pick in tools if pick.mode == "agent"),
         {pick.source: pick.sha256 or "" for pick in tools},
-        frozenset(pick.source for pick in tools if pick.because.endswith(NO_ROOM)),
         frozenset(pick.source for pick in passed if pick.kind == "tool" and pick.because.startswith(NO_ROOM)),
     )
-
-
-class DraftedView(Struct, frozen=True):
-    """The view of the last draft; the next one uses it until there is a new message."""
-
-    head: str | None
-    token_cache: TokenCache
-    room: int
-    loaded: LoadedView
 
 
 SessionChanges = dict[str, Any]
@@ -74,15 +62,11 @@ class NewConversation(Struct, frozen=True):
     """Stores it in the transaction of its first message, so that a killed process leaves no empty conversation."""
 
 
-_FIRST: dict[Role, BranchStart] = {"assistant": "reply", "tool": "results"}
-
-
 def moved(placed: AppendedMessage) -> SessionChanges:
     """The changes after a message was appended. If the stored head did not move, the session is on its own branch."""
     message = placed.message
     before = message.said - (0 if message.compaction else 1)
-    first: BranchStart = "compaction" if message.compaction else _FIRST.get(message.role, "message")
-    return {"head": message.id, "branch": None if placed.moved else Branched(message.parent, before, first)}
+    return {"head": message.id, "branch": None if placed.moved else Branched(message.parent, before)}
 
 
 class ChatSession(Struct):
@@ -111,7 +95,6 @@ class ChatSession(Struct):
     """The last request made from here: the next is stored as a difference."""
     loaded: dict[TokenCache, LoadedView] = field(default_factory=dict)
     """The last window's view by token cache, to which the next one adds."""
-    drafted: DraftedView | None = None
     settings: ContextSettings | None = None
     """The last turn's settings, probably still right."""
     last_tools: LastTools | None = None
@@ -143,8 +126,6 @@ class ChatSession(Struct):
         if changes.get("branch") is not None:
             self._has_untold_branch |= self.branch is None
             changes["branch"] = self.branch or changes["branch"]
-        if "loaded" in changes:
-            self.drafted = None
         for name, value in changes.items():
             setattr(self, name, value)
 
@@ -171,10 +152,6 @@ class ChatSession(Struct):
     def task_runs(self, *, begins: bool = False) -> tuple[dict[str, object], ...]:
         """The run that a message stored now belongs to, if any."""
         return (self.run.record(begins=begins),) if self.run else ()
-
-    @property
-    def is_answering(self) -> bool:
-        return self._turn.locked()
 
     @asynccontextmanager
     async def turn_lock(self) -> AsyncGenerator[None, None]:

@@ -4,17 +4,16 @@ import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from recto.base.text import counted
 from recto.chat.message import Message
 from recto.errors import RectoError
 from recto.sources.chooser import ChoiceLimits, PastTurn, ScoredSource, SourceChoice
 from recto.sources.documents import without_mentions
 from recto.sources.selection import FITTING, OfferedTool, Selection, StablePicks, session_selection, sources_text
 from recto.sources.source import BUILT_IN_SERVER, Pick, Source, SourceId, TextSource, Tool
-from recto.sources.tools import RunnableTool, short_form
+from recto.sources.tools import RunnableTool
 from recto.sources.vault_tools import FIND_EXCERPTS, READ_DOCUMENT, RESOLVE_WIKILINK
 from recto.turn.context import ResolvedModel, TurnContext
 from recto.turn.preamble import build_preamble
@@ -35,139 +34,54 @@ FRAME = 120
 # How many tools a note names.
 NAMED = 8
 LEFT_OUT = f"{NO_ROOM}, and it bears less on the message than the others"
-SHORT = f"in its short form, since {NO_ROOM}"
 
 
-class SizedTool(Struct):
-    """A tool on offer, in both of its forms."""
-
-    whole: OfferedTool
-    short: OfferedTool
-    tokens: int
-    short_tokens: int
-    is_short: bool = False
-    was_sent: bool = False
-    """It was sent with the last request in this form, and keeps it until the next compaction."""
-
-    @property
-    def size(self) -> int:
-        return self.short_tokens if self.is_short else self.tokens
-
-    @property
-    def id(self) -> SourceId:
-        return self.whole.selection.id
-
-    @property
-    def name(self) -> str:
-        return self.whole.runnable.tool.name
-
-    @property
-    def is_required(self) -> bool:
-        """True if it is never left out."""
-        is_core = self.id.server == BUILT_IN_SERVER and self.id.name in CORE
-        return is_core or self.whole.selection.mode == "manual"
-
-
-class ToolFilter(Struct):
-    """Fits tools into their share: shortens them, then leaves out the least useful."""
+class ToolFilter(Struct, frozen=True):
+    """Leaves out the least useful tools if all of them exceed their share."""
 
     resolved: ResolvedModel
+    sizes: Mapping[SourceId, int]
     scores: Mapping[SourceId, float]
     """How well `always` tools fit the message."""
     recent: Collection[str]
     """Names of tools that were called recently."""
     last: LastTools
-    tools: list[SizedTool] = field(default_factory=list)
-    """The tools offered."""
-    left_out: list[SizedTool] = field(default_factory=list)
 
-    def fit(self, tools: Sequence[SizedTool]) -> list[OfferedTool]:
-        """The tools that are offered, in order. Those of the last request stay unchanged for the sake of the prefix,
-        and may take half of the room."""
-        room = self.resolved.room
-        share, most = int(room * self.resolved.settings.budgets.tools), int(room * (1 - LEAST_LEFT))
-        if sum(each.size for each in tools if each.was_sent) > most:
-            for each in tools:  # a model with a smaller window has a new prefix anyway
-                each.was_sent = each.is_short = False
-        # the least useful come first; among equals the last
-        fresh = sorted((each for each in tools if not each.was_sent), key=self._worth, reverse=True)[::-1]
-        total, number = sum(each.size for each in tools), len(tools)
-        for each in fresh:
-            if total > share and each.short_tokens < each.tokens:
-                each.is_short, total = True, total - each.tokens + each.short_tokens
-        is_later = any(each.was_sent for each in tools)
-        is_quiet = all(each.whole.selection.mode == "always" and not self._bears(each) for each in tools)
+    def fit(self, offered: Sequence[OfferedTool]) -> tuple[list[OfferedTool], list[OfferedTool]]:
+        """The tools that are offered, and the others, in order. Those of the last request stay for the sake of the
+        prefix, and may take half of the room."""
+        room, settings = self.resolved.room, self.resolved.settings
+        share, most, sizes = int(room * settings.budgets.tools), int(room * (1 - LEAST_LEFT)), self.sizes
+        kept = {id for each in offered if self.last.sent.get(id := each.selection.id) == each.selection.source.sha256}
+        if (used := sum(map(sizes.__getitem__, kept))) > most:  # a model with a smaller window has a new prefix anyway
+            kept, used = set(), 0
+        fresh = [each for each in offered if each.selection.id not in kept]
+        needed = {each.selection.id for each in fresh if self._is_needed(each, is_later=bool(kept))}
+        if not kept and not needed and not any(self.score(each) >= settings.min_score for each in fresh):
+            needed = set(sizes)  # if none is relevant, all have the same worth
+        for each in sorted(fresh, key=lambda each: (_is_required(each), self.score(each)), reverse=True):
+            id = each.selection.id
+            fits = used + sizes[id] <= (most if id in needed else share) and len(kept) < MOST_TOOLS
+            if fits or _is_required(each):
+                kept.add(id)
+                used += sizes[id]
+        left_out = [each for each in offered if each.selection.id not in kept]
+        return [each for each in offered if each.selection.id in kept], left_out
 
-        def limit(each: SizedTool) -> int:
-            """The most that all tools may take when this one is included. A relevant tool must not be lost because
-            others came first; if none is relevant, all have the same worth."""
-            is_needed = each.whole.selection.mode == "agent" or (is_later and self._bears(each))
-            return most if is_needed or (is_quiet and not is_later) else share
+    def _is_needed(self, each: OfferedTool, *, is_later: bool) -> bool:
+        """A relevant tool must not be lost because others came first."""
+        is_relevant = self.score(each) >= self.resolved.settings.min_score
+        return each.selection.mode == "agent" or (is_later and is_relevant)
 
-        gone = list[SizedTool]()
-        for each in fresh:
-            if (total > limit(each) or number > MOST_TOOLS) and not each.is_required:
-                gone.append(each)
-                total, number = total - each.size, number - 1
-        for each in reversed(gone):  # there may be room again after a large one was removed
-            if total + each.size > limit(each) or number >= MOST_TOOLS:
-                self.left_out.append(each)
-            else:
-                total, number = total + each.size, number + 1
-        missing = {each.id for each in self.left_out}
-        self.tools = [each for each in tools if each.id not in missing]
-        return [each.short if each.is_short else each.whole for each in self.tools]
-
-    def _bears(self, each: SizedTool) -> bool:
-        return self._score(each) >= self.resolved.settings.min_score
-
-    def _worth(self, each: SizedTool) -> tuple[bool, float]:
-        return each.is_required, self._score(each)
-
-    def _score(self, each: SizedTool) -> float:
-        return 1.0 if each.name in self.recent else each.whole.selection.score or self.scores.get(each.id, 0.0)
-
-    @property
-    def passed(self) -> tuple[Pick, ...]:
-        left_out = ((each.whole.selection.pick, self._score(each)) for each in self.left_out)
-        return tuple(replace(pick, because=LEFT_OUT, score=score) for pick, score in left_out)
-
-    @property
-    def note(self) -> str:
-        """The tools shortened or left out since the last request, as a note."""
-        short, names = {each.id for each in self.tools if each.is_short}, [each.name for each in self.left_out]
-        if short == self.last.short and {each.id for each in self.left_out} == self.last.left_out:
-            return ""
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        told = (
-            f"{counted(len(short), 'tool')} offered in a shorter form" if short else "",
-            f"not offered: {', '.join(names[:NAMED])}{more}" if names else "",
-        )
-        return f"{NO_ROOM} (context.budgets.tools): {'; '.join(filter(None, told)) or 'all of them are offered again'}"
+    def score(self, each: OfferedTool) -> float:
+        is_recent = each.runnable.tool.name in self.recent
+        return 1.0 if is_recent else each.selection.score or self.scores.get(each.selection.id, 0.0)
 
 
-async def sized_tools(
-    resolved: ResolvedModel, offered: Sequence[OfferedTool], sent: Mapping[SourceId, str]
-) -> list[SizedTool]:
-    """Both forms of each, counted; the form already `sent` is chosen, by the hash of its text."""
-    found = []
-    for whole in offered:
-        tool, because = short_form(whole.runnable.tool), f"{whole.selection.because}; {SHORT}"
-        short = replace(whole, selection=replace(whole.selection, source=tool, because=because))
-        hash, own, other = sent.get(whole.selection.id), whole.selection.source.sha256, tool.sha256
-        is_short = hash == other != own
-        found.append(SizedTool(whole, short, 0, 0, is_short, is_short or hash == own))
-    tokens = await _tool_tokens(resolved, [each.whole.selection for each in found])
-    short_tokens = await _tool_tokens(resolved, [each.short.selection for each in found])
-    for each in found:
-        each.tokens, each.short_tokens = tokens[each.id], short_tokens[each.id]
-    return found
-
-
-async def _tool_tokens(resolved: ResolvedModel, tools: Sequence[Selection]) -> dict[SourceId, int]:
-    """Tokens of each tool as it is sent."""
-    preamble = await build_preamble(resolved.token_cache, resolved.parameters, tools=tools)
-    return {each.id: count.tokens for each, (_, count) in zip(tools, preamble.tools, strict=True)}
+def _is_required(each: OfferedTool) -> bool:
+    """True if it is never left out."""
+    is_core = each.selection.id.server == BUILT_IN_SERVER and each.selection.id.name in CORE
+    return is_core or each.selection.mode == "manual"
 
 
 # How many messages back a tool counts as recently used, and how many earlier turns are learned from.
@@ -264,7 +178,7 @@ class SourcePicker(Picker):
         session, number = self._turn.session, self._turn.compaction
         known = await self._store.do(self._recorded_tools) or session.last_tools or LastTools(number)
         session.apply(last_tools=known)
-        return known if known.compaction == number else LastTools(number, short=known.short, left_out=known.left_out)
+        return known if known.compaction == number else LastTools(number, left_out=known.left_out)
 
     def _recorded_tools(self) -> LastTools | None:
         """The tools from the record; None if the session made the last request itself."""
@@ -276,26 +190,29 @@ class SourcePicker(Picker):
         return last_tools(account.compaction, account.picks(), account.not_picked)
 
     async def _filtered(self, text: str, offered: list[OfferedTool]) -> tuple[list[OfferedTool], Sequence[Pick]]:
-        """Tools are counted and scored only if they may exceed their share of the room, or if some were sent in a short
-        form."""
+        """Tools are counted and scored only if they may exceed their share of the room, or if some were left out."""
         resolved = self._turn.resolved
         share = resolved.room * resolved.settings.budgets.tools
         last = await self._last_tools() if offered else LastTools()
-        whole = ((each.selection.id, each.selection.source.sha256) for each in offered) if last.sent else ()
-        is_whole = all(last.sent.get(id, hash) == hash for id, hash in whole)
-        is_known = is_whole and not last.short and not last.left_out and len(offered) <= MOST_TOOLS
         # a token is at least one byte: if the bytes are few enough, no counting is needed
-        if is_known and sum(len(each.runnable.tool.text.encode()) + FRAME for each in offered) <= share:
+        size = sum(len(each.runnable.tool.text.encode()) + FRAME for each in offered)
+        if not last.left_out and len(offered) <= MOST_TOOLS and size <= share:
             return offered, ()
-        tools = await sized_tools(resolved, offered, last.sent)
-        if is_known and sum(each.size for each in tools) <= share:
+        tools = [each.selection for each in offered]
+        counted = await build_preamble(resolved.token_cache, resolved.parameters, tools=tools)
+        sizes = {each.id: count.tokens for each, (_, count) in zip(tools, counted.tools, strict=True)}
+        if not last.left_out and len(offered) <= MOST_TOOLS and sum(sizes.values()) <= share:
             return offered, ()
         always = [each.runnable.tool for each in offered if each.selection.mode == "always"]
         recent = await self._store.do(self._recently_called)
-        tool_filter = ToolFilter(resolved, await self._scores(text, always), recent, last)
-        found = tool_filter.fit(tools)
-        self.notes += filter(None, [tool_filter.note])
-        return found, tool_filter.passed
+        tool_filter = ToolFilter(resolved, sizes, await self._scores(text, always), recent, last)
+        kept, gone = tool_filter.fit(offered)
+        if {each.selection.id for each in gone} != last.left_out:
+            names = [each.runnable.tool.name for each in gone]
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            told = f"not offered: {', '.join(names[:NAMED])}{more}" if names else "all of them are offered again"
+            self.notes.append(f"{NO_ROOM} (context.budgets.tools): {told}")
+        return kept, [replace(each.selection.pick, because=LEFT_OUT, score=tool_filter.score(each)) for each in gone]
 
     async def _scores(self, text: str, tools: Sequence[Source]) -> dict[SourceId, float]:
         """Scores by tool; none on failure, and then all tools are offered."""

@@ -1,11 +1,8 @@
 """The sources that a request included, recorded with it, and those that its reply shows signs of using."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-from msgspec import Struct
-from msgspec.structs import asdict
+import logging
+from collections.abc import Iterator
 
 from recto.sources.source import SENT_KINDS
 from recto.sources.use_detection import SentSource, UseEvidence, detect_uses
@@ -14,10 +11,10 @@ from recto.store.store import Store
 from recto.turn.planned_request import PlannedRequest
 from recto.turn.session import LastTools, last_tools
 
+log = logging.getLogger(__name__)
+
 # How many characters of the conversation are searched for other origins of a reply.
 LOOKED_AT = 20_000
-# Texts of this length take less than a millisecond to compare.
-SHORT = 4_000
 
 
 def record_sources(store: Store, request: str, planned: PlannedRequest, known: frozenset[str]) -> frozenset[str]:
@@ -50,28 +47,10 @@ def _sent(planned: PlannedRequest) -> Iterator[SentSource]:
             yield SentSource(pick.source, text)
 
 
-class ReplyEvidence(Struct, frozen=True):
-    reply: str
-    given: tuple[SentSource, ...]
-    called: frozenset[str]
-    known: str
-    """Other text that the reply may draw on: the conversation, documents, tool results."""
-
-    @property
-    def is_short(self) -> bool:
-        """Comparing takes less time than starting a thread. Tools are not compared."""
-        sizes = [len(each.text) for each in self.given if each.id.kind != "tool"]
-        return not sizes or len(self.reply) + len(self.known) + sum(sizes) < SHORT
-
-    @property
-    def uses(self) -> list[UseEvidence]:
-        return detect_uses(self.reply, self.called, self.given, self.known)
-
-
-def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
-    """The evidence; None if no source was sent, as in most chats."""
+def find_uses(planned: PlannedRequest, reply: str) -> list[UseEvidence]:
+    """The signs that a reply shows of the sources of its request. A failure is only logged: the reply is complete."""
     if not (given := tuple(_sent(planned))):
-        return None
+        return []
     view = planned.loaded.view
     said, left = list[str](), LOOKED_AT
     for message in reversed((*view.still_sent, *view.history)):
@@ -83,9 +62,8 @@ def reply_evidence(planned: PlannedRequest, reply: str) -> ReplyEvidence | None:
     gave = [result.text for message in view.rounds for result in message.results]
     known = "\n".join((*said, *gave, *brought, planned.current.message.text))[-LOOKED_AT:]
     called = frozenset(call.name for message in view.rounds for call in message.calls)
-    return ReplyEvidence(reply, given, called, known)
-
-
-def told_uses(uses: Sequence[UseEvidence]) -> dict[str, Any]:
-    used = [asdict(use.id) | {"sign": use.sign, "detail": use.detail} for use in uses if use.sign]
-    return {"used": used} if used else {}
+    try:
+        return detect_uses(reply, called, given, known)
+    except Exception:
+        log.exception("the sources that a reply used could not be detected")
+        return []

@@ -24,8 +24,6 @@ from recto.window.request import Entry, Format, Piece, defuse
 MAX_KNOWN = 8192
 # Texts this small are counted without looking in the store.
 FEW_PIECES, FEW_BYTES = 8, 8_000
-# In bytes, and in tokens: more than in any vocabulary and any template.
-LONGEST_TOKEN, LARGEST_FRAME = 256, 64
 
 
 class Counted(Struct, frozen=True):
@@ -103,7 +101,7 @@ class TokenCache:
         missing = {digest: piece for digest, piece in zip(hashes, pieces, strict=True) if digest not in found}
         if missing:
             stored = await self._stored(missing)
-            found |= {digest: count for digest, count in stored.items() if self._is_credible(count, missing[digest])}
+            found |= stored
             fresh = {digest: piece for digest, piece in missing.items() if digest not in found}
             counted = dict(zip(fresh, await self.counter.count(list(fresh.values())), strict=True)) if fresh else {}
             # an estimate made because a tokenizer failed must not outlive the failure
@@ -121,12 +119,6 @@ class TokenCache:
         if self.counter.is_quick and len(pieces) <= FEW_PIECES and size < FEW_BYTES:
             return {}
         return await self._store.do(self._store.token_counts.find, self.counter.key, list(pieces))
-
-    def _is_credible(self, count: Count, piece: Piece) -> bool:
-        """False for a damaged count that this counter cannot have made."""
-        size = len(piece.data)
-        can_be = size / LONGEST_TOKEN <= count.tokens <= size + LARGEST_FRAME
-        return not count.exact or (can_be and self.counter.priming.exact)
 
     def save(self) -> None:
         """Runs in the store's thread, inside a transaction."""

@@ -13,9 +13,8 @@ A new kind of source is one class like this and one line in `Engine._pickers`. `
 with a turn; only a sent one is stored.
 """
 
-import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -29,7 +28,6 @@ from recto.errors import DoesNotFit, Overflow
 from recto.events import Event, NotesQuoted, Noticed, Referenced
 from recto.providers.attachments import unsupported
 from recto.settings.settings import ToolSettings
-from recto.sources.memory_files import FoundMemory, MemoryScope
 from recto.sources.overrides import SourceOverrides
 from recto.sources.selection import OfferedTool, Selection, StablePicks, sources_text
 from recto.sources.source import Insert, Pick
@@ -44,7 +42,7 @@ from recto.turn.loaded_view import LoadedView, extend_view, load_view
 from recto.turn.messages import DRAFT
 from recto.turn.planned_request import PlannedRequest, WindowNotes, count_current, plan_turn
 from recto.turn.preamble import naming_largest
-from recto.turn.session import ChatSession, DraftedView
+from recto.turn.session import ChatSession
 from recto.window.compaction_block import PASSING
 from recto.window.planner import squeezed
 from recto.window.request import Entry
@@ -94,9 +92,6 @@ class Turn:
     options: CallOptions = NO_OPTIONS
     is_draft: bool = False
     source_notes: tuple[str, ...] = ()
-    memory: asyncio.Future[Mapping[MemoryScope, FoundMemory]] | None = None
-    """The memory files, read since the turn began."""
-    has_facts: asyncio.Future[bool] | None = None
 
     message: Message = field(init=False)
     """The message with the pickers' additions."""
@@ -116,9 +111,10 @@ class Turn:
         self.pickers, self.citations = pickers, citations
         self.message, self.current = self.asked or Message(DRAFT, "user", ()), self.asked.id if self.asked else None
         brought = {tool.name for tool in self.options.tools}
-        *picks, callers = [await picker.stable() for picker in pickers]
+        *picks, last = [await picker.stable() for picker in pickers]
+        ours = sum(picks, StablePicks())
         # a caller's tool replaces ours of the same name
-        stable = sum(picks, StablePicks()).without_tools(brought) + callers
+        stable = (ours.without_tools(brought) if brought else ours) + last
         self.context = await build_context(self.resolved, stable, self.compaction)
 
     def beside(self, session: ChatSession) -> Self:
@@ -204,16 +200,9 @@ class Turn:
 
     async def load(self) -> LoadedView:
         """The view at the session's head, extended from the loaded one if possible."""
-        session, cache, room = self.session, self.context.token_cache, self.context.budget.room
-        head, drafted = session.head, session.drafted if self.current == DRAFT else None
-        if drafted and (drafted.head, drafted.token_cache, drafted.room) == (head, cache.root, room):
-            return drafted.loaded.rescaled(cache.factor)
-        at = (self.store, cache, head, self.current)
-        loaded = await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, room)
-        # messages of a turn in progress may still change
-        if self.current == DRAFT and not session.is_answering and loaded.is_finished:
-            session.apply(drafted=DraftedView(head, cache.root, room, loaded))
-        return loaded
+        session, cache = self.session, self.context.token_cache
+        at = (self.store, cache, session.head, self.current)
+        return await extend_view(*at, session.loaded.get(cache.root)) or await load_view(*at, self.context.budget.room)
 
     async def next_plan(self) -> PlannedRequest:
         """Smaller after the provider found the last request too long."""
@@ -338,15 +327,13 @@ class PlanPicker(Picker):
     cached prefix each time. A compaction breaks it anyway, so that is when the plan and files are copied; later changes
     are in the calls after it."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, run: TaskRun) -> None:
         super().__init__()
-        self._turn, self._run = turn, turn.session.run
+        self._turn, self._run = turn, run
         self._kept: Insert | None = None
         self._compaction: int | None = None
 
     async def stable(self) -> StablePicks:
-        if self._run is None:
-            return StablePicks()
         tool = plan_tool(self._run.rounds_left)
         return StablePicks(
             rules=(Selection(HOW_TO_WORK, "always", FOR_A_RUN),),
@@ -355,7 +342,7 @@ class PlanPicker(Picker):
 
     def keep(self, view: View) -> Insert | None:
         block = view.compaction
-        if self._run is None or block is None:
+        if block is None:
             return None
         if self._kept is None or block.action == PASSING or block.compaction_number != self._compaction:
             self._kept, self._compaction = self._insert(self._run), block.compaction_number

@@ -6,16 +6,15 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from recto.agents.agent import Agent
 from recto.agents.agents import Agents
 from recto.chat.blocks import Text
 from recto.chat.message import Message
 from recto.settings.settings import ReferenceSettings
 from recto.sources.documents import mentioned_sources
-from recto.sources.memory_files import MemoryFiles
 from recto.turn.citations import Citations
 from recto.turn.context import NO_OPTIONS, CallOptions, ResolvedModel, TurnContext
-from recto.turn.memory_picker import read_memory
-from recto.turn.messages import DRAFT, FirstReads
+from recto.turn.messages import DRAFT
 from recto.turn.models import Models
 from recto.turn.session import ChatSession
 from recto.turn.session_sources import SessionSources, with_sources
@@ -30,26 +29,19 @@ class Turns:
         models: Models,
         agents: Agents,
         sources: SessionSources,
-        memory_files: MemoryFiles,
         references: ReferenceSettings,
         pickers: Pickers,
     ) -> None:
         self._models, self._agents, self._sources, self._pickers = models, agents, sources, pickers
         self._store, self._vaults = sources.store, sources.vaults
-        self._memory_files, self._references = memory_files, references
-
-    def first_reads(self, session: ChatSession) -> FirstReads:
-        agent = asyncio.ensure_future(asyncio.to_thread(self._agents.read_or_last, session.agent))
-        memory = asyncio.to_thread(read_memory, self._memory_files, self._agents, session)
-        state = self._store.submit(self._sources.state, session)
-        has_facts = self._store.submit(lambda: self._store.facts.revision > 0)
-        return FirstReads(agent, state, asyncio.ensure_future(memory), has_facts)
+        self._references = references
 
     async def resolve(
-        self, session: ChatSession, options: CallOptions = NO_OPTIONS, reads: FirstReads | None = None
+        self, session: ChatSession, options: CallOptions = NO_OPTIONS, agent: Agent | None = None
     ) -> ResolvedModel:
         """Finds the model and agent that answer next; agent files are read at every turn."""
-        agent = await (reads.agent if reads else asyncio.to_thread(self._agents.read_or_last, session.agent))
+        if agent is None:
+            agent = await asyncio.to_thread(self._agents.read_or_last, session.agent)
         if session.is_guest:  # is offered none of this machine's tools
             options = replace(options, runs_tools=False)
         name = self._models.name(session.model, options, agent)
@@ -60,15 +52,15 @@ class Turns:
         session: ChatSession,
         message: Message | None,
         options: CallOptions,
-        reads: FirstReads | None = None,
+        read: Agent | None = None,
         *,
         is_draft: bool = False,
         resolved: ResolvedModel | None = None,
     ) -> Turn:
         """Starts a turn; sources that the message mentions are added to the conversation."""
         sources, store, notes = self._sources, self._store, list[str]()
-        resolved = resolved or await self.resolve(session, options, reads)
-        overrides, compaction = await (reads.state if reads else store.submit(sources.state, session))
+        resolved = resolved or await self.resolve(session, options, read)
+        overrides, compaction = await store.do(sources.state, session)
         agent = await sources.agent_of(session, resolved.agent, resolved.settings)
         if message is not None:
             mentioned, notes = mentioned_sources(message.text, (*agent.rules, *agent.references))
@@ -77,10 +69,7 @@ class Turns:
             is_stored = fresh and session.conversation and not is_draft
             overrides = await store.do(sources.amend, session.conversation, add) if is_stored else add(overrides)
         resolved = replace(resolved, agent=agent)
-        turn = Turn(store, session, resolved, message, overrides, compaction, options, is_draft, tuple(notes))
-        if reads:
-            turn.memory, turn.has_facts = reads.memory, reads.has_facts
-        return turn
+        return Turn(store, session, resolved, message, overrides, compaction, options, is_draft, tuple(notes))
 
     async def begin(self, turn: Turn) -> Turn:
         vault = turn.session.vault

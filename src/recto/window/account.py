@@ -6,7 +6,7 @@ Pure data. Missing values are left out of its JSON.
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, to_builtins
 
 from recto.sources.source import Pick
 
@@ -42,15 +42,7 @@ class SentRange(Struct, frozen=True):
     """Tool calls and results of this turn."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "first": self.first,
-            "last": self.last,
-            "count": self.count,
-            "lifted": list(self.lifted),
-            **({"excerpts": list(self.excerpts)} if self.excerpts is not None else {}),
-            "current": self.current,
-            "rounds": list(self.rounds),
-        }
+        return {name: value for name, value in to_builtins(self).items() if name != "excerpts" or value is not None}
 
 
 class PrefixReuse(Struct, frozen=True):
@@ -63,7 +55,7 @@ class PrefixReuse(Struct, frozen=True):
     broken_by: str | None = None
     """None if the request begins with all stable pieces of the base."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"base": self.base, "kept": self.kept, "of": self.of, "broken_by": self.broken_by}
 
 
@@ -102,21 +94,13 @@ class RequestAccount(Struct, frozen=True):
         return convert(stored, cls)
 
     def to_json(self) -> dict[str, Any]:
+        told = {name: getattr(self, name) for name in self.__struct_fields__}
+        told["sections"] = None if self.sections is None else [section.to_json() for section in self.sections]
+        told["not_picked"] = [pick.to_json() for pick in self.not_picked] or None
+        told["messages"] = self.messages.to_json() if self.messages else None
         # a reply without a compaction records null; a summary request has no such key
         nulls = ("compaction",) if self.messages else ()
-        return {name: value for name, value in self._written() if value is not None or name in nulls}
-
-    def _written(self) -> Iterator[tuple[str, Any]]:
-        for name in _BEFORE:
-            yield name, getattr(self, name)
-        yield "sections", None if self.sections is None else [section.to_json() for section in self.sections]
-        yield "plan", self.plan
-        yield "notes", None if self.notes is None else list(self.notes)
-        yield "not_picked", [pick.to_json() for pick in self.not_picked] or None
-        yield "messages", self.messages.to_json() if self.messages else None
-        for name in _AFTER:
-            yield name, getattr(self, name)
-        yield "prefix", self.prefix.to_json() if self.prefix else None
+        return {name: to_builtins(value) for name, value in told.items() if value is not None or name in nulls}
 
     @property
     def broken_by(self) -> str | None:
@@ -130,6 +114,4 @@ class RequestAccount(Struct, frozen=True):
                 yield from section.picks
 
 
-_BEFORE = ("model", "format", "parameters", "limit", "reserve", "total", "free", "exact", "strategy")
-_AFTER = ("compaction", "ahead", "passing", "meter", "window_from", "calibration")
 NO_ACCOUNT = RequestAccount()

@@ -39,23 +39,9 @@ class UsageReport(Struct, frozen=True):
     meter: str = ""
 
     @property
-    def is_far_off(self) -> bool:
-        """True if the whole report is implausible; for a small estimate the ratio alone says little."""
-        return self.is_outlier and not LEAST <= self.reported / max(self.counted, 1) <= MOST
-
-    @property
     def ratio(self) -> float:
         """The provider's count relative to our estimate."""
         return (self.reported - self.exact) / self.estimated if self.estimated else 1.0
-
-    @property
-    def is_outlier(self) -> bool:
-        return not LEAST <= self.ratio <= MOST
-
-    @property
-    def differs(self) -> bool:
-        """True if the provider contradicts an exact count."""
-        return not self.estimated and self.counted != self.reported
 
     @property
     def error(self) -> float:
@@ -68,21 +54,15 @@ class TokenCalibration(Struct, frozen=True):
     """The number of replies it is learned from."""
     error: float | None = None
     """The mean error of the latest counts against their reports; None before the first reply."""
-    outliers: int = 0
-    """Implausible reports, which are not learned from."""
     left_out: int = 0
     """Reports that are not learned from for any reason."""
-    contradicted: int = 0
-    """Reports that differed from an exact count."""
 
     def to_json(self) -> dict[str, Any]:
         return {
             "factor": self.factor,
             "replies": self.replies,
             "error": None if self.error is None else round(self.error, 4),
-            "outliers": self.outliers,
             "left_out": self.left_out,
-            "contradicted": self.contradicted,
         }
 
 
@@ -101,9 +81,7 @@ def learned(reports: Sequence[UsageReport], conversation: str = "") -> TokenCali
         round(_factor(own, [report.ratio for report in used], list(openings.values())), 4),
         len(used),
         _mean([report.error for report in used[:OF_ERROR]]) if used else None,
-        outliers=sum(report.is_far_off and not least <= report.ratio <= most for report in reports),
         left_out=len(estimated) - len(used),
-        contradicted=sum(report.differs for report in reports),
     )
 
 

@@ -1,6 +1,7 @@
 """Builds Compaction blocks for a cut, a clear, a pin, an edit or an undo. Knows numbers and ids, no store."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -33,24 +34,16 @@ class WrittenSummary(Struct, frozen=True):
     contents: tuple[str, ...] = ()
 
 
+FIELDS = {"text": "summary", "tokens": "summary_tokens"}
+"""The fields of a Compaction that have another name than those of the summary."""
+
+
 def previous_summary(block: Compaction | None) -> WrittenSummary:
     """The current summary, to be carried over. The lines it set aside stay in its own block."""
     if block is None or not (block.summary or block.work_log):
         return WrittenSummary()
-    return WrittenSummary(
-        block.summary,
-        block.made_by,
-        block.made,
-        block.notes,
-        block.checks,
-        block.ledger,
-        block.places,
-        block.summary_tokens,
-        block.read,
-        block.unread,
-        block.work_log,
-        contents=block.contents,
-    )
+    same = {name: getattr(block, FIELDS.get(name, name)) for name in WrittenSummary.__struct_fields__}
+    return WrittenSummary(**same | {"set_aside": ()})
 
 
 def cleared_at(block: Compaction | None) -> str | None:
@@ -83,51 +76,24 @@ def all_set_aside(found: Iterable[SetAside]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for group in reversed(lines) for line in group))
 
 
-def next_block(
-    before: Compaction | None,
-    written: WrittenSummary,
-    *,
-    last: str | None = None,
-    lifted: tuple[str, ...] = (),
-    excerpts: Mapping[str, str] | None = None,
-    pinned: tuple[str, ...] | None = None,
-    cleared: str | None = None,
-    unsummarized: tuple[str, ...] = (),
-    messages_archived: int = 0,
-    context_size_before: int = 0,
-    context_size_after: int = 0,
-    because: str = "",
-    action: str = "compact",
-) -> Compaction:
-    """The Compaction that follows `before`. Pins and clear are inherited from `before` unless passed."""
-    return Compaction(
-        compaction_number=before.compaction_number + 1 if before else 1,
-        timestamp=now(),
-        last=last,
-        summary=written.text,
-        messages_archived=messages_archived,
-        context_size_before=context_size_before,
-        context_size_after=context_size_after,
-        made_by=written.made_by,
-        because=because,
-        lifted=lifted,
-        excerpts=dict(excerpts or {}),
-        pinned=(before.pinned if before else ()) if pinned is None else pinned,
-        made=written.made,
-        notes=written.notes,
-        checks=written.checks,
-        ledger=written.ledger,
-        places=written.places,
-        cleared=cleared or cleared_at(before),
-        unsummarized=unsummarized,
-        action=action,
-        summary_tokens=written.tokens,
-        read=written.read,
-        unread=written.unread,
-        work_log=written.work_log,
-        set_aside=written.set_aside,
-        contents=written.contents,
-    )
+def next_block(before: Compaction | None, written: WrittenSummary, **fields: Any) -> Compaction:
+    """The Compaction that follows `before`. Pins and clear are inherited from `before` unless given in `fields`."""
+    values: dict[str, Any] = {
+        "compaction_number": before.compaction_number + 1 if before else 1,
+        "timestamp": now(),
+        "last": None,
+        "messages_archived": 0,
+        "context_size_before": 0,
+        "context_size_after": 0,
+        "because": "",
+        "pinned": before.pinned if before else (),
+        "cleared": cleared_at(before),
+    }
+    return Compaction(**values | _summary_fields(written) | fields)
+
+
+def _summary_fields(written: WrittenSummary) -> dict[str, Any]:
+    return {FIELDS.get(name, name): getattr(written, name) for name in written.__struct_fields__}
 
 
 def left_out_in_words(block: Compaction, before: Compaction | None) -> str:
@@ -185,22 +151,10 @@ def revised_block(
         set_aside=(),
         takes_back=0,
     )
-    return block if written is None else _with_summary(block, written)
-
-
-def _with_summary(block: Compaction, written: WrittenSummary) -> Compaction:
-    return replace(
-        block,
-        summary=written.text,
-        made_by=written.made_by,
-        made=written.made,
-        notes=written.notes,
-        checks=written.checks,
-        ledger=written.ledger,
-        places=written.places,
-        summary_tokens=written.tokens,
-        work_log=written.work_log,
-    )
+    if written is None:
+        return block
+    kept = {"read": old.read, "unread": old.unread, "contents": old.contents}
+    return replace(block, **_summary_fields(written) | kept)
 
 
 def compaction_message(block: Compaction, parent: str) -> Message:

@@ -6,7 +6,7 @@ Budget: the token limits of a window, and the sizes that a plan must respect.
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 
 class Range(Struct, frozen=True):
@@ -16,9 +16,6 @@ class Range(Struct, frozen=True):
     last: str | None
     count: int
     tokens: int
-
-    def to_json(self) -> dict[str, Any]:
-        return {"first": self.first, "last": self.last, "count": self.count, "tokens": self.tokens}
 
 
 NOTHING = Range(None, None, 0, 0)
@@ -31,9 +28,6 @@ class Lift(Struct, frozen=True):
     tokens: int
     because: str
 
-    def to_json(self) -> dict[str, Any]:
-        return {"messages": list(self.messages), "tokens": self.tokens, "because": self.because}
-
 
 class Band(Struct, frozen=True):
     """The budget of the messages in one range of priorities, and the tokens they take."""
@@ -41,9 +35,6 @@ class Band(Struct, frozen=True):
     name: str
     budget: int
     tokens: int
-
-    def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "budget": self.budget, "tokens": self.tokens}
 
 
 class Cut(Struct, frozen=True):
@@ -76,11 +67,11 @@ class Plan(Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         return {
             "strategy": self.strategy,
-            "kept": self.kept.to_json(),
-            "summed_up": self.summed_up.to_json(),
-            "left_out": self.left_out.to_json(),
-            "lifted": [lift.to_json() for lift in self.lifted],
-            "bands": [band.to_json() for band in self.bands],
+            "kept": to_builtins(self.kept),
+            "summed_up": to_builtins(self.summed_up),
+            "left_out": to_builtins(self.left_out),
+            "lifted": to_builtins(list(self.lifted)),
+            "bands": to_builtins(list(self.bands)),
             "excerpts": dict(self.cut.excerpts) if self.cut else {},
             **({"lines": list(self.cut.lines)} if self.cut and self.cut.lines else {}),
             "compacts": self.cut is not None,

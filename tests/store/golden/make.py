@@ -244,7 +244,7 @@ def providers() -> None:
     with running(Loopback(openai, routes={})) as one, running(Loopback(anthropic, routes={})) as two:
         os.environ |= {"RECTO_OPENAI_BASE_URL": one, "RECTO_ANTHROPIC_BASE_URL": two}
         os.environ |= {"OPENAI_API_KEY": "not-a-key", "ANTHROPIC_API_KEY": "not-a-key"}
-        with open_desk(home=HOME, model="openai:gpt-4o-mini", settings={"context.count_at_provider": False}) as at:
+        with open_desk(home=HOME, model="openai:gpt-4o-mini") as at:
             talk = talked(at, "Several models", "Who answers?", "And again?")
             talk.use("anthropic:claude-sonnet-4-5")
             talk.ask(long)
