@@ -18,8 +18,7 @@ from recto.chat.blocks import Text, ToolResult
 from recto.chat.chain import print_of
 from recto.chat.message import Message, blocks_from
 from recto.cli.markdown import Growing, Page
-from recto.cli.prompt import row_breaks
-from recto.cli.show import fold_offsets, shortened, visible
+from recto.cli.show import fold, shortened, visible
 from recto.compaction.condensed import divide, question_in, telling_line
 from recto.errors import RectoError
 from recto.memory.fact_files import parse_fact_file
@@ -280,7 +279,7 @@ READERS: dict[str, Read] = {
     "page": lambda text: (rendered(text), rendered_note(text)),
     "code on the page": lambda text: [coloured(text, language) for language in ("python", "bash", "json")],
     "terminal": _drawn,
-    "folded line": lambda text: (fold_offsets(text, 80), visible(text), shortened(text, 80), row_breaks(text, 80)),
+    "folded line": lambda text: (fold(text, 80), visible(text), shortened(text, 80)),
     "framed line": lambda text: [quote_if_framelike(line) for line in text.split("\n")],
 }
 # -- summaries

@@ -41,17 +41,11 @@ def test_two_slashes_send_one(run: Run, script: Script) -> None:
     assert said(run)[0] == "/etc/hosts is a file"
 
 
-def test_undo_takes_the_last_message_back_and_redo_returns_to_it(run: Run, script: Script) -> None:
+def test_undo_takes_the_last_message_back_and_a_branch_returns_to_it(run: Run, script: Script) -> None:
     run("chat", "-m", script({"text": "One."}, {"text": "Two."}), input="first\nsecond\n/undo\n")
     assert said(run) == ["first", "One."]
-    lines = "third\n/undo\n/undo\n/redo\n/redo\n/redo\n"
-    done = run("chat", "--continue", "-m", script({"text": "Three."}), input=lines)
-    assert said(run) == ["first", "One.", "third", "Three."]
-    assert done.stderr.count("there is nothing to redo") == 1
-    done = run("chat", "--continue", input="/pin 1\n/undo\n/redo\n/unpin\n/undo\nfourth\n/redo\n")
-    assert "#1  first" in done.stdout.splitlines(), "behind a pin too"
-    assert done.stderr.count("there is nothing to redo") == 1, "a new message ends it"
-    assert ("third" in said(run), "fourth" in said(run)) == (False, True)
+    run("chat", "--continue", input="/branches 2\n")
+    assert said(run) == ["first", "One.", "second", "Two."]
 
 
 def test_the_model_can_be_changed_in_mid_conversation(run: Run, script: Script) -> None:

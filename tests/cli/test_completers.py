@@ -2,8 +2,6 @@
 
 import json
 import os
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,12 +15,11 @@ from tests.cli.test_vault import boat
 from tests.conftest import examples
 
 from recto.api.suggestions import file_paths, note_names
-from recto.cli.completers import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
+from recto.cli.prompt import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
 from recto.cli.slash import COMMANDS
 from recto.errors import Invalid
 from recto.sources.documents import mentioned_sources
-from recto.sources.overrides import SourceOverrides, SourceStatus
-from recto.sources.source import Reference, Rule, Source, SourceKind, Tool
+from recto.sources.source import Reference, Rule
 from recto.vault.links import find_links
 from recto.vault.vault import Vault
 
@@ -149,19 +146,6 @@ def test_without_a_vault_or_with_one_that_is_gone_nothing_is_offered(vault: Vaul
     assert offered(FileCompleter(lambda: vault, None), "@bud") == []
 
 
-# -- /document
-
-
-def test_a_note_to_open_is_completed_by_its_path(vault: Vault) -> None:
-    vault.write("First voyage.md", "x")
-    links = LinkCompleter(lambda: vault)
-    assert offered(links, "/document Bud") == ["/document Budget.md"]
-    assert offered(links, "/document engi") == ["/document parts/Engine.md"]
-    assert set(offered(links, "/document notes")) == {"/document parts/Notes.md", "/document people/Notes.md"}
-    assert len(offered(links, "/document ")) == 7, "notes alone, no attachments"
-    assert offered(links, "/document first voy") == ["/document First voyage.md"]
-
-
 # -- @paths
 
 
@@ -236,64 +220,20 @@ TESTS = Rule("my tests", "Test.", include="agent")
 OFF = Rule("off", "Nothing.", enabled=False)
 QUOTED = Rule('say "hi"', "Greet.")
 PRICES = Reference("prices", "20 euros.", description="What it costs")
-BERTH = Tool("harbour__berth", "Books a berth", {}, server="harbour", own_name="berth", include="manual")
 
 
-def of(*sources: Source) -> SourceCompleter:
-    written = [each for each in sources if isinstance(each, Rule | Reference) and each.enabled]
-    return SourceCompleter(
-        lambda: written, lambda kind: [SourceOverrides().listed(each) for each in sources if each.kind == kind]
-    )
+def of(*sources: Rule | Reference) -> SourceCompleter:
+    return SourceCompleter(lambda: [each for each in sources if each.enabled])
 
 
-SOURCES = of(STYLE, TESTS, OFF, QUOTED, PRICES, BERTH)
-
-
-def test_what_can_be_added_removed_or_changed_is_offered_behind_its_command() -> None:
-    assert offered(SOURCES, "/rules add ") == ["/rules add my tests"], "neither what is in nor what is not enabled"
-    assert offered(SOURCES, "/rules remove ") == ["/rules remove style"]
-    assert offered(SOURCES, "/rules mode ") == ["/rules mode style", "/rules mode my tests", "/rules mode off"]
-    assert offered(SOURCES, "/references add pr") == ["/references add prices"]
-    assert offered(SOURCES, "/tools add be") == ["/tools add harbour/berth"]
-    assert offered(SOURCES, "/tools  mode  hrbt") == ["/tools  mode  harbour/berth"]
-    assert offered(SOURCES, "/tools mode ") == ["/tools mode harbour", "/tools mode harbour/berth"], "or all of them"
+SOURCES = of(STYLE, TESTS, OFF, QUOTED, PRICES)
 
 
 def test_an_agent_that_cannot_be_read_offers_nothing() -> None:
-    def broken(kind: SourceKind = "rule") -> list[SourceStatus]:
+    def broken() -> list[Rule | Reference]:
         raise Invalid("its folder is gone")
 
-    lost = SourceCompleter(lambda: [each.source for each in broken() if isinstance(each.source, Rule)], broken)
-    assert [offered(lost, typed) for typed in ("@r", "@rule:", "/rules add ")] == [[], [], []]
-
-
-def test_what_takes_long_to_look_up_is_offered_once_it_is_there() -> None:
-    begun, is_there = threading.Event(), threading.Event()
-
-    def look_up(kind: SourceKind) -> list[SourceStatus]:
-        begun.set()
-        is_there.wait()
-        return [SourceOverrides().listed(TESTS)]
-
-    slow = SourceCompleter(list, look_up)
-    assert offered(slow, "/rules add ") == []
-    assert begun.is_set()
-    is_there.set()
-    for _ in range(600):
-        if offered(slow, "/rules add "):
-            break
-        time.sleep(0.1)
-    assert offered(slow, "/rules add m") == ["/rules add my tests"]
-
-
-def test_behind_a_name_the_modes_are_offered() -> None:
-    assert offered(SOURCES, "/rules mode my tests ") == [
-        "/rules mode my tests always",
-        "/rules mode my tests manual",
-        "/rules mode my tests agent",
-    ]
-    assert offered(SOURCES, "/tools mode harbour/berth ma") == ["/tools mode harbour/berth manual"]
-    assert offered(SOURCES, "/rules mode my te") == ["/rules mode my tests"]
+    assert offered(SourceCompleter(broken), "@rule:") == []
 
 
 def test_mentions_are_completed_with_quotes_where_they_need_them() -> None:
@@ -304,23 +244,11 @@ def test_mentions_are_completed_with_quotes_where_they_need_them() -> None:
     assert offered(SOURCES, "one\ntwo (@ref:pri") == ["one\ntwo (@ref:prices"]
     assert offered(SOURCES, "@reference:") == ["@reference:prices"]
     assert offered(SOURCES, "as @Rule:sty") == ["as @Rule:style"]
-    assert offered(SOURCES, "as @REF:") == ["as @REF:prices"]
-    assert offered(SOURCES, "as @RE") == ["as @ref:"]
 
 
-def test_the_beginning_of_a_mention_is_completed_to_what_the_agent_has() -> None:
-    assert offered(SOURCES, "see @r") == ["see @rule:", "see @ref:"]
-    assert offered(SOURCES, "see @ref") == ["see @ref:"]
-    assert offered(of(PRICES), "see @r") == ["see @ref:"]
-    assert offered(of(), "see @r") == []
-
-
-@pytest.mark.parametrize(
-    "typed",
-    ["/rules", "/rules add", "/rule add st", " /rules add st", "x\n/rules add st", "me@rule:st", "\\@rule:st", "@rule"],
-)
+@pytest.mark.parametrize("typed", ["/rules add st", "me@rule:st", "\\@rule:st", "@rule"])
 def test_no_source_is_offered_elsewhere(typed: str) -> None:
-    assert [each for each in offered(SOURCES, typed) if "style" in each] == []
+    assert offered(SOURCES, typed) == []
 
 
 @given(

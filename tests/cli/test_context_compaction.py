@@ -221,7 +221,7 @@ def test_the_marker_line_says_who_wrote_the_summary(made_by: str, words: str) ->
     made = Made("openai", "openai:gpt-4o")
     block = Compaction(2, "2026-01-31T12:00:00.000Z", "01L", "s", 34, 6912, 3204, made_by, "it is full", made=made)
     assert block_in_words(block) == line
-    assert event_in_words(ContextCompacted(2, 34, 6912, 3204, "s", made_by), "openai:gpt-4o") == line
+    assert event_in_words(ContextCompacted(2, 34, 6912, 3204, "s", made_by, made=made)) == line
     bare = replace(block, last=None, summary="", messages_archived=0, excerpts={"01M/c1": "→ ls: 900 characters"})
     assert block_in_words(bare) == "compaction 2: nothing archived, 6,912 → 3,204 tokens"
     assert dict(compaction_facts(bare))["covers"] == "no messages"

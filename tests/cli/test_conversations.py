@@ -33,7 +33,7 @@ def test_messages_are_chosen_by_number_time_and_role(run: Run, script: Script) -
 def test_a_time_is_understood_or_refused(run: Run) -> None:
     assert Moment().convert("2026-01-31T12:00:00Z", None, None) == "2026-01-31T12:00:00.000Z"
     assert Moment().convert("2026-01-31T12:00+02:00", None, None) == "2026-01-31T10:00:00.000Z"
-    assert "is not a time" in failure(run("conversations", "show", "--since", "yesterday"), 2)
+    assert "is not a time" in failure(run("conversations", "search", "x", "--since", "yesterday"), 2)
 
 
 def test_fork_moves_the_head_and_undo_takes_back(run: Run, script: Script) -> None:

@@ -96,6 +96,7 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("conversations", "show"): [[], ["--json"]],
     ("conversations", "search"): [["boat"], ["boat", "--json"], [EVIL]],
     ("conversations", "index"): [[]],
+    ("conversations", "replay"): [["--at-once"], [EVIL]],
     ("conversations", "result"): [["3"]],
     ("conversations", "rename"): [["1", f"Other {EVIL}"]],
     ("conversations", "pin"): [["1"]],
@@ -108,7 +109,6 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("conversations", "delete"): [["1"], ["Title"]],
     ("conversations", "restore"): [["1"], [EVIL]],
     ("conversations", "empty-trash"): [[], ["--yes"]],
-    ("conversations", "replay"): [["--at-once"], [EVIL]],
     ("context", "export"): [["-o", "out.jsonl"], ["--format", "markdown"], ["--format", "html"], [EVIL]],
     ("context", "import"): [["out.jsonl"], [EVIL]],
     ("context", "show"): [[], ["--json"]],
@@ -197,15 +197,14 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("keys", "set"): [["openai"], [EVIL]],
     ("keys", "list"): [[], ["--json"]],
     ("keys", "remove"): [["openai"], [EVIL]],
-    ("completion",): [["bash"], [EVIL]],
 }
 TYPED = [f"boat {EVIL}", f"/{EVIL}", "/rules", "/tools servers", "/references all", "/context", "/search boat", "/fork"]
 TYPED += [f"/model nobody{EVIL}", f"/document {EVIL}", f"/attach {EVIL}", f"/rules add {EVIL}", "/pin last", "/unpin"]
 TYPED += [f"/memory add {EVIL}", "/memory", f"/memory {EVIL}", f"/memory forget {EVIL}", "/memory forget 1"]
 TYPED += ["/cost", f"/set summary_style {EVIL}", "/set", f"/set {EVIL} 1", f"/unset {EVIL}", "/unset summary_style"]
-TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo", "/redo"]
+TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo"]
 TYPED += ["/history", "/conversations boat", "/branches", f"/switch {EVIL}", "/regenerate", f"/edit 1 boat {EVIL}"]
-TYPED += [f"/help {EVIL}", "/settings", f"/settings {EVIL}", "/export", f"/export {EVIL}", "/trust", "/trust near"]
+TYPED += [f"/help {EVIL}", "/export", f"/export {EVIL}", "/trust", "/trust near"]
 TYPED += [f"/goal do {EVIL}", "/goal", "/goal stop"]
 TYPED += [f"/rename {EVIL}", "/hide", "/delete", "/quit"]
 

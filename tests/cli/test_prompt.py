@@ -12,8 +12,7 @@ from tests.cli.terminal import Terminal
 from tests.cli.test_completers import boat, vault
 from tests.conftest import Script
 
-from recto.cli.completers import LinkCompleter, SlashCompleter
-from recto.cli.prompt import HistoryFile, open_prompt
+from recto.cli.prompt import HistoryFile, LinkCompleter, SlashCompleter, open_prompt
 from recto.vault.vault import Vault
 
 __all__ = ["boat", "vault"]

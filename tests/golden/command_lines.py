@@ -42,7 +42,6 @@ LINES: dict[str, list[str]] = {
     "chat": [
         "-c 'By a model' <<< And what now?\\n/quit\\n",
         f"-c 'Tools and notes' {WITH_NOTES} --show-context <<< How tall is [[Sorrel]]?\\n",
-        "--resume",
     ],
     "conversations hide": both("Branches", "nothing"),
     "conversations delete": both("Branches"),
@@ -53,11 +52,7 @@ LINES: dict[str, list[str]] = {
     "conversations pin": both("'#1' -c Branches", "'#2' -c Branches"),
     "conversations priority": both("'#1' 9 -c Branches", "'#1' 11 -c Branches"),
     "conversations rename": both("Branches 'The cutter'", "'The cutter' ' '"),
-    "conversations replay": [
-        "Branches --at-once",
-        "'Tools and notes' --at-once --show-context",
-        "Attachments --at-once",
-    ],
+    "conversations replay": ["Branches --at-once", "'Tools and notes' --at-once --show-context"],
     "conversations restore": both("'In the trash'", "Branches"),
     "conversations result": ["'#3' -c 'Tools and notes'", "'#2' -c 'Tools and notes'"],
     "conversations search": both(
@@ -234,7 +229,6 @@ LINES: dict[str, list[str]] = {
         "openai --json <<< sk-golden-0123456789\\n",
         "'no such' <<< x\\n",
     ],
-    "completion": ["bash", "zsh", "fish", "csh"],
 }
 
 

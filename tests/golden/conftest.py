@@ -21,7 +21,6 @@ from tests.store.golden.clock import Clock
 from tests.store.golden.home import unpack_world
 
 import recto
-from recto.cli import show
 from recto.cli.main import recto as recto_command
 from recto.store.fact import note_key
 
@@ -150,7 +149,6 @@ def surroundings(world: World, **more: str) -> Iterator[None]:
             yield
     finally:
         time.tzset()
-        show.is_plain.cache_clear()
 
 
 def _surround(world: World, patches: pytest.MonkeyPatch, more: dict[str, str]) -> None:
@@ -177,7 +175,6 @@ def _surround(world: World, patches: pytest.MonkeyPatch, more: dict[str, str]) -
     patches.setitem(sys.modules, "keyring", None)
     patches.chdir(world.project)
     time.tzset()
-    show.is_plain.cache_clear()
     clock = Clock(NOW)
     clock.install(patches.setattr)
     for name in STOPWATCHES:

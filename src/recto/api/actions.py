@@ -20,7 +20,6 @@ from recto.errors import Invalid
 from recto.settings.strategy import STRATEGIES
 from recto.sources.source import INCLUDES
 from recto.store.fact import FACT_KINDS
-from recto.transfer.report import EXPORT_FORMATS
 
 Target = Literal["conversation", "next", "message", "named", "option", "session", "desk"]
 """The object of an action: a conversation (the latest unless one is named), that or a new one, a message of one, a
@@ -162,9 +161,7 @@ ACTIONS = (
         example="57",
         shown="compaction",
         said="#{number} is pinned, in every window of {talk} from now on: {text}",
-        slash=Slash(
-            "keep a MESSAGE in every window; last is your last one", "[MESSAGE | last]", ("", "1", "last"), ("last",)
-        ),
+        slash=Slash("keep a MESSAGE in every window", "[MESSAGE]", ("", "1")),
     ),
     Action(
         "conversations unpin",
@@ -222,14 +219,6 @@ ACTIONS = (
         shown="setting",
         fixed={"value": None},
         slash=Slash("KEY: follow your own settings again", "KEY", ("context.threshold",)),
-    ),
-    Action(
-        "settings",
-        slash=Slash(
-            "list settings with value and origin, those of this conversation first; WORD filters",
-            "[WORD]",
-            ("", "model", "context.budget"),
-        ),
     ),
     Action(
         "history",
@@ -423,7 +412,6 @@ a SERVER.""",
         said="taken back in {talk}: {text}",
         slash=Slash("take back your last message and its reply"),
     ),
-    Action("redo", slash=Slash("return to what /undo took back")),
     Action(
         "conversations fork",
         "talk.fork",
@@ -511,10 +499,9 @@ a SERVER.""",
     Action(
         "export",
         slash=Slash(
-            "write this conversation to a file to read, or as json to import again",
-            "[markdown | html | json] [FILE]",
-            ("", "html", "json talk.json"),
-            EXPORT_FORMATS,
+            "write this conversation to a FILE: .md or .html to read, .jsonl to import again",
+            "[FILE]",
+            ("", "talk.html", "talk.jsonl"),
         ),
     ),
     Action("model", slash=Slash("show which model answers; NAME changes it", "[NAME]", ("", "embedded:smollm2"))),
@@ -530,8 +517,8 @@ a SERVER.""",
     Action(
         "waiting",
         slash=Slash(
-            "list messages typed while a reply came that were not sent; drop N takes one back",
-            "[drop [N]]",
+            "list messages typed while a reply came that were not sent; drop takes back the last",
+            "[drop]",
             ("", "drop"),
             ("drop",),
         ),

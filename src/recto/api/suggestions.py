@@ -47,7 +47,7 @@ NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
 _DIVIDERS = str.maketrans("[]#^|", "     ")
 # Cannot be typed on one line; must be tried in a link.
 _UNTYPED = re.compile("^\\s|[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-UNTYPED_SOURCE = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"]')
+_UNQUOTED = re.compile('[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"]')
 _ODD = re.compile(r"[\[\]#`%<\\]|\s$")
 
 log = logging.getLogger(__name__)
@@ -202,13 +202,6 @@ def _leads(vault: Vault, inside: str, path: str) -> bool:
     return [each.inner for each in found] == [inside] and vault.resolve(found[0]) == path
 
 
-def note_paths(vault: Vault) -> Iterator[Suggestion]:
-    """Notes by their paths, latest change first."""
-    for entry in sorted(_files(vault.folder), key=lambda entry: -entry.mtime_ns):
-        if is_note(entry.path) and not _UNTYPED.search(entry.path):
-            yield Suggestion(fold_name(entry.path), entry.path, entry.path)
-
-
 def note_headings(vault: Vault, name: str, typed: str) -> list[Suggestion]:
     """The headings of the named note; in document order while nothing is typed."""
     try:
@@ -238,7 +231,7 @@ def file_paths(roots: Sequence[Path]) -> Iterator[Suggestion]:
                 known[place] = (path, changed)
     latest = sorted(known.values(), key=lambda each: -each[1])
     for path in dict.fromkeys(path for path, _ in latest):
-        if not UNTYPED_SOURCE.search(path):
+        if not _UNQUOTED.search(path):
             yield Suggestion(fold_name(path), f'"{path}"' if NEEDS_QUOTES.search(path) else path, path)
 
 

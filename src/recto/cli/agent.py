@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recto.base import locations
-from recto.cli import completion, options, show
+from recto.cli import options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
@@ -63,10 +63,9 @@ def _agents() -> "Agents":
     "--conversation",
     "-c",
     metavar="ID",
-    shell_complete=completion.conversations,
     help="In this conversation: its number, id or title (default: a new one; with --continue the latest).",
 )
-@click.option("--agent", metavar="NAME", shell_complete=completion.agents, help="The agent of a new conversation.")
+@click.option("--agent", metavar="NAME", help="The agent of a new conversation.")
 @options.settings_options
 @options.allow_tool_option
 @click.option("--thinking", is_flag=True, help="Show the model's thinking.")
@@ -89,7 +88,8 @@ def run(
 
     Example: recto agent run "List the boats in my notes" --vault notes --max-steps 30
     """
-    from recto.cli.ask import NOTHING_LATER, open_listener
+    from recto.cli.ask import NOTHING_LATER
+    from recto.cli.listener import open_listener
 
     if bool(goal) == continues:
         raise click.UsageError("Give a goal, or --continue to continue the last run, not both.")

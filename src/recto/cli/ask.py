@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import asdict
 
 from recto.cli import options, show
 
 if TYPE_CHECKING:
-    from recto.api.ask_options import Reply
     from recto.api.blocking import Desk, Talk
-    from recto.cli.listener import Listener, Numbered
 
 NOTHING_LATER = {"references.gists": "off", "context.prepare_at": "0"}
 """Settings of commands that end with the reply: this background work would cost money and be lost."""
@@ -64,10 +61,9 @@ def command(
         if as_json:
             show.emit(_answer_as_json(talk, message, attachments, show_context))
             return
-        from recto.cli.listener import follow  # the engine's events: only to ask
+        from recto.cli.listener import follow, open_listener  # the engine's events: only to ask
 
-        context = talk.numbered if show_context else None
-        listener = open_listener(thinking=thinking, context=context, starting=lambda: _starting(desk))
+        listener = open_listener(thinking=thinking, context=talk.numbered if show_context else None)
         follow(talk.stream(message, can_ask=listener.answers, attachments=attachments), listener)
 
 
@@ -99,58 +95,19 @@ def _filled(name: str, params: tuple[str, ...], message: bytes, flags: dict[str,
     return filled.encode("utf-8", "surrogateescape")
 
 
-def _starting(desk: "Desk") -> str:
-    from recto.cli.drawing.sources import starting_in_words  # rich: a tenth of a second
-
-    return starting_in_words(desk.servers.statuses())
-
-
 def _answer_as_json(talk: "Talk", message: bytes, attachments: tuple[str, ...], shows_context: bool) -> dict[str, Any]:
     from recto import wire  # the message types: only for JSON
 
     before = talk.compaction()
     reply = talk.ask(message, attachments=attachments)
-    block = talk.compaction()
-    made = {"compaction": wire.block_to_json(block) if block and block != before else None}
-    return _reply_to_json(reply) | made | ({"context": reply.window.to_json()} if shows_context else {})
-
-
-def _reply_to_json(reply: "Reply") -> dict[str, Any]:
-    from recto import wire  # the message types: only for JSON
-
-    window, usage = reply.window, asdict(reply.usage)
-    return {
+    window, block = reply.window, talk.compaction()
+    told: dict[str, Any] = {
         "conversation": window.conversation,
         "message": reply.message.id,
         "request": reply.request_id,
-        "text": reply.text,
-        "references": wire.value_to_json(reply.references),
-        "usage": {name: usage[name] for name in ("input", "output", "cache_read", "cache_write", "reasoning")},
-        "tokens": {name: getattr(window, name) for name in ("total", "limit", "reserve", "exact")},
+        **wire.fields_to_json(reply, "text", "references", "usage", "notes", "branched", "quotes"),
+        "tokens": wire.fields_to_json(window, "total", "limit", "reserve", "exact"),
         "cost_usd": reply.cost,
-        "notes": list(reply.notes),
-        "branched": asdict(reply.branched) if reply.branched else None,
-        "quotes": wire.value_to_json(reply.quotes),
+        "compaction": wire.block_to_json(block) if block and block != before else None,
     }
-
-
-def open_listener(
-    *,
-    thinking: bool = False,
-    context: "Numbered | None" = None,
-    stopped: str = "",
-    starting: Callable[[], str] = lambda: "",
-) -> "Listener":
-    """The listener for this stdout. `stopped` is printed after Ctrl-C; `starting` returns the servers being started."""
-    from recto.cli.listener import KEPT, Lines  # the engine's events: only to ask
-
-    if not sys.stdout.isatty():
-        return Lines(context=context)
-    console = show.console()
-    if not console.is_terminal:
-        from recto.cli.questions import PlainLines  # prompt_toolkit: a fifth of a second
-
-        return PlainLines(console, context=context)
-    from recto.cli.screen import Screen  # rich: a tenth of a second
-
-    return Screen(console, thinking=thinking, context=context, stopped=stopped or KEPT, starting=starting)
+    return told | ({"context": window.to_json()} if shows_context else {})

@@ -11,15 +11,11 @@ import click
 
 from recto.cli import options, show
 from recto.cli.terminal import ignore_interrupt, on_interrupt
-from recto.errors import Invalid, RectoError
+from recto.errors import RectoError
 
 if TYPE_CHECKING:
-    from prompt_toolkit import PromptSession
-    from rich.console import Console
-
     from recto.api.blocking import Desk, Talk
     from recto.cli.chat_state import ChatState
-    from recto.cli.prompt import PlainPrompt
 
 
 @click.command()
@@ -27,7 +23,6 @@ if TYPE_CHECKING:
 @options.place_options
 @options.document_option
 @options.allow_tool_option
-@click.option("--resume", is_flag=True, help="Choose the conversation to continue from a list.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking before each answer.")
 @click.option("--show-context", is_flag=True, help="Show what is sent before each answer.")
 def command(
@@ -35,7 +30,6 @@ def command(
     place: Callable[["Desk"], "Talk"],
     document: str | None,
     allowed: tuple[str, ...],
-    resume: bool,
     thinking: bool,
     show_context: bool,
 ) -> None:
@@ -46,39 +40,18 @@ def command(
     from recto.cli.chat_state import ChatState  # rich: a tenth of a second
 
     with options.open_desk(flags) as desk:
-        talk = _chosen(desk) if resume else place(desk)
+        talk = place(desk)
         if document:
             talk.open_document(document)
         for tool in allowed:
             talk.allow(tool)
         talk.watch_vault()
         chat = ChatState(desk, talk, show.console(), thinking=thinking, shows_context=show_context)
-        chat.is_at_terminal = has_screen(chat.console) or (
-            show.is_plain() and options.has_keyboard() and sys.stdout.isatty()
-        )
+        chat.is_at_terminal = options.has_keyboard() and sys.stdout.isatty()
         if chat.is_at_terminal:
             _at_terminal(chat)
         elif not _line_by_line(chat):
             sys.exit(1)
-
-
-def has_screen(console: "Console") -> bool:
-    """True if a user types at a terminal that can draw."""
-    return options.has_keyboard() and console.is_terminal and not console.is_dumb_terminal
-
-
-def _chosen(desk: "Desk") -> "Talk":
-    """Let the user choose a conversation from a list; leaving the list leaves the chat."""
-    if not has_screen(show.console()):
-        raise Invalid(
-            "--resume needs a terminal to choose at: `recto chat -c NAME` continues a conversation by its number or "
-            "title, `recto conversations list` shows them"
-        )
-    from recto.cli.prompt import choose_conversation  # prompt_toolkit: a fifth of a second
-
-    if (number := choose_conversation(desk)) is None:
-        sys.exit(0)
-    return desk.conversation(number)
 
 
 # -- from a pipe
@@ -111,7 +84,7 @@ def _line_by_line(chat: "ChatState") -> bool:
 
 def _at_terminal(chat: "ChatState") -> None:
     chat.wake()
-    prompt = _open_prompt(chat)
+    ask = _ask_plainly if show.is_plain() else _open_prompt(chat)
     chat.update_cost()
     chat.tell(chat.greeting())
     chat.recall_end()
@@ -121,7 +94,7 @@ def _at_terminal(chat: "ChatState") -> None:
         while not chat.over:
             try:
                 typed, chat.typed = chat.typed, ""
-                if (line := prompt.prompt(default=typed)).strip():
+                if (line := ask(typed)).strip():
                     _answer(chat, line)
                     while chat.commands and not chat.over:  # typed while the reply came
                         later = chat.commands.pop(0)
@@ -137,17 +110,27 @@ def _at_terminal(chat: "ChatState") -> None:
         chat.tell(f"recto chat -c {chat.talk.number} continues this conversation")
 
 
-def _open_prompt(chat: "ChatState") -> "PromptSession[str] | PlainPrompt":
+def _ask_plainly(typed: str) -> str:
+    """A prompt for screen readers: a whole line, nothing redrawn."""
+    with on_interrupt(signal.default_int_handler):
+        return typed + input("> ")
+
+
+def _open_prompt(chat: "ChatState") -> Callable[[str], str]:
     # prompt_toolkit: a fifth of a second
-    from recto.cli.completers import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
-    from recto.cli.prompt import PlainPrompt, open_prompt
+    from recto.cli.prompt import (
+        AgentCompleter,
+        FileCompleter,
+        LinkCompleter,
+        SlashCompleter,
+        SourceCompleter,
+        open_prompt,
+    )
     from recto.cli.slash import COMMANDS
 
-    if not chat.console.is_terminal:
-        return PlainPrompt(chat.desk.home)
     files = FileCompleter(lambda: chat.talk.vault, chat.desk.project or Path.cwd())
     completers = (
-        SourceCompleter(lambda: chat.talk.agent.enabled_texts, lambda kind: chat.talk.sources((kind,)).items),
+        SourceCompleter(lambda: chat.talk.agent.enabled_texts),
         SlashCompleter({name: (known.help, known.words) for name, known in COMMANDS.items()}),
         LinkCompleter(lambda: chat.talk.vault),
         AgentCompleter(lambda: chat.desk.agents.names() if chat.talk.id is None else ()),
@@ -156,7 +139,7 @@ def _open_prompt(chat: "ChatState") -> "PromptSession[str] | PlainPrompt":
     prompt = open_prompt(chat.desk.home, completers, chat.toolbar)
     files.start()
     chat.remember = prompt.history.append_string
-    return prompt
+    return lambda typed: prompt.prompt(default=typed)
 
 
 def _answer(chat: "ChatState", line: str) -> None:
@@ -170,8 +153,6 @@ def _answer(chat: "ChatState", line: str) -> None:
         with suppress(KeyboardInterrupt), on_interrupt(signal.default_int_handler):
             if _is_command(line):
                 _run_command(chat, line.strip())
-            elif _is_note(line):
-                _remember(chat, line[1:])
             else:
                 chat.ask_trust()
                 _send(chat, line)
@@ -205,29 +186,11 @@ def _tell_learned(chat: "ChatState") -> None:
         chat.tell(words)
 
 
-def _remember(chat: "ChatState", text: str) -> None:
-    from recto.cli.questions import said_yes  # prompt_toolkit: a fifth of a second
-
-    place, text = chat.talk.memory_file, text.strip()
-    if not text:
-        raise Invalid("write what the project should remember after the #; two of them send a message that begins so")
-    if said_yes(chat.console, f"add “{show.shortened(text, 60)}” to {place}? [y]es / [N]o "):
-        chat.tell(f"added to {chat.talk.remember_in_project(text)}: it goes with every message from now on")
-    else:
-        chat.tell("not added, and not sent; two # at the start send it as a message")
-        chat.typed = f"#{text}"
-
-
 # -- a line
 
 
 def _is_command(line: str | bytes) -> bool:
     return _start(line)[:1] == "/" != _start(line)[1:]
-
-
-def _is_note(line: str) -> bool:
-    """True for one line that begins with # and is not a message number such as `#12`."""
-    return line.startswith("#") and not line.startswith("##") and not line[1:2].isdigit() and "\n" not in line.strip()
 
 
 def _start(line: str | bytes) -> str:
@@ -241,11 +204,10 @@ def _run_command(chat: "ChatState", line: str) -> None:
 
 
 def _send(chat: "ChatState", line: "str | bytes | tuple[()]") -> None:
-    """Send a message, or the waiting ones; a doubled slash or # at the start of a typed line becomes one."""
+    """Send a message, or the waiting ones; a doubled slash at the start of a line becomes one."""
     from recto.cli.listener import follow  # the engine's events: only to chat
 
-    marks = ("//", "##") if isinstance(line, str) else ("//",)  # piped lines are sent unchanged
-    message = line[1:] if line and _start(line) in marks else line
+    message = line[1:] if line and _start(line) == "//" else line
     listener, attachments = chat.listener(), tuple(chat.attachments)
     events = chat.talk.stream(message, strategy=chat.strategy, can_ask=listener.answers, attachments=attachments)
     follow(events, listener, chat.watch)

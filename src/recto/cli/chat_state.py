@@ -11,8 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from recto.cli.drawing.costs import UNKNOWN_COST, status_of_cost
-from recto.cli.drawing.sources import starting_in_words
+from recto.cli.drawing.costs import status_of_cost
 from recto.cli.show import fold, shortened, visible, when
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Appended, ContextUsage, Event
@@ -32,7 +31,6 @@ OFFERED = 12
 END = 40
 # Default width of a list row without a terminal, and the minimum width of its text.
 ROW_WIDTH, LEAST_WIDTH = 70, 20
-INDENT = "    "
 METER_WIDTH = 10
 WARN_PERCENT = 80
 
@@ -50,8 +48,6 @@ class ChatState(Struct):
     """The strategy chosen in this chat; it overrides the chat's option."""
     attachments: list[str] = field(default_factory=list)
     """Attachments of the next message."""
-    undone: list[str] = field(default_factory=list)
-    """Heads that `/redo` returns to, the latest last."""
     waiting: list[str] = field(default_factory=list)
     """Messages typed during a reply that have not entered the conversation yet."""
     commands: list[str] = field(default_factory=list)
@@ -75,7 +71,6 @@ class ChatState(Struct):
         """Continue another conversation, with its own model and vault."""
         self.talk, self.usage, self.due_percent, self.strategy = talk, None, None, None
         self.attachments.clear()
-        self.undone.clear()
         talk.watch_vault()
         self._set_meter()
         if self.is_at_terminal:
@@ -138,7 +133,6 @@ class ChatState(Struct):
             self.usage, self.due_percent = event, 100 * context.threshold if context.enabled else None
         elif isinstance(event, Appended):
             self.waiting.clear()
-            self.undone.clear()
             self.attachments.clear()
 
     def take(self, line: str) -> None:
@@ -187,7 +181,7 @@ class ChatState(Struct):
     def tell(self, text: str) -> None:
         # only a terminal folds lines
         lines = visible(text).split("\n")
-        told = [fold([line], self.console.width) for line in lines] if self.console.is_terminal else lines
+        told = [fold(line, self.console.width) for line in lines] if self.console.is_terminal else lines
         self.console.print(Text("\n".join(told), "dim"), soft_wrap=True)
 
     def say(self, text: str, *, dim: bool | None = None) -> None:
@@ -207,11 +201,8 @@ class ChatState(Struct):
             self.tell_row(f"{f'#{message.said}':>{width}}  {message.role:<9}  ", message.text)
 
     def tell_row(self, head: str, text: str) -> None:
-        """Print a row of a list, shortened to the line; on a narrow screen the text goes below."""
+        """Print a row of a list, shortened to the line."""
         width = self.console.width - len(head) - 1 if self.is_at_terminal else ROW_WIDTH
-        if width < LEAST_WIDTH:
-            self.tell(head.rstrip())
-            head, width = INDENT, self.console.width - len(INDENT) - 1
         self.tell(head + shortened(text, max(LEAST_WIDTH, width)))
 
     def recall_end(self) -> None:
@@ -226,27 +217,14 @@ class ChatState(Struct):
 
     def listener(self) -> "Listener":
         """The listener that shows a turn."""
-        from recto.cli.listener import Lines  # the engine's events: only to chat
+        from recto.cli.listener import Lines, open_listener  # the engine's events: only to chat
+        from recto.cli.typeahead import Typeahead
 
         context = self.talk.numbered if self.shows_context else None
         if not self.is_at_terminal:
             return Lines(context=context)
-        if not self.console.is_terminal:
-            from recto.cli.questions import PlainLines  # prompt_toolkit: a fifth of a second
-
-            return PlainLines(self.console, context=context)
-        from recto.cli.screen import Screen
-        from recto.cli.typeahead import Typeahead
-
-        return Screen(
-            self.console,
-            typeahead=Typeahead(self.take, self.take_back, lambda text: setattr(self, "typed", text), self.typed),
-            waiting=self.waiting,
-            thinking=self.thinking,
-            context=context,
-            more=" (/references shows all)",
-            starting=lambda: starting_in_words(self.desk.servers.statuses()),
-        )
+        typeahead = Typeahead(self.take, self.take_back, lambda text: setattr(self, "typed", text), self.typed)
+        return open_listener(thinking=self.thinking, context=context, typeahead=typeahead, waiting=self.waiting)
 
     def greeting(self) -> str:
         """One line with the model, the vault and the state of the conversation."""
@@ -268,30 +246,15 @@ class ChatState(Struct):
     def toolbar(self) -> "FormattedText":
         from prompt_toolkit.formatted_text import FormattedText  # prompt_toolkit: a fifth of a second
 
-        model = visible(self.talk.model)
-        name = re.split("[/:]", model)[-1]
+        name = re.split("[/:]", visible(self.talk.model))[-1]
         if self.usage is None:
-            return FormattedText([("", self._fitting([model], [name], []))])
+            return FormattedText([("", shortened(self.talk.model, self.console.width - 1))])
         filled = min(METER_WIDTH, round(self.usage.percent * METER_WIDTH / 100))
         meter = "▰" * filled + "▱" * (METER_WIDTH - filled)
-        full, of = f"{self.usage.percent:.0f} %", f"{self.usage.percent:.0f} % of {self.usage.limit:,} tokens"
-        told = self._fitting(
-            [f"{meter} {of}", self.cost, model],
-            [f"{meter} {of}", self.cost, name],
-            [of, self.cost, name],
-            *([[of, name]] if self.cost == UNKNOWN_COST else []),
-            [full, self.cost, name],
-            [full, name],
-            [of],
-            [full],
-        )
-        size, gap, rest = told.partition("  ")
-        return FormattedText([(meter_style(self.usage.percent, self.due_percent), size), ("", gap + rest)])
-
-    def _fitting(self, *choices: list[str]) -> str:
-        """The first choice that fits the terminal, which would cut a name."""
-        lines = ["  ".join(filter(None, choice)) for choice in choices]
-        return next((line for line in lines if cell_len(line) < self.console.width), lines[-1])
+        size, rest = f"{meter} {self.usage.percent:.0f} % of {self.usage.limit:,} tokens", f"  {self.cost}  {name}"
+        if cell_len(size + rest) >= self.console.width:
+            size, rest = f"{self.usage.percent:.0f} %", f"  {name}"
+        return FormattedText([(meter_style(self.usage.percent, self.due_percent), size), ("", rest)])
 
 
 def _shell_path(folder: Path) -> str:

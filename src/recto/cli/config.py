@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recto.base import locations
-from recto.cli import completion, options, show
+from recto.cli import options, show
 from recto.cli.terminal import revealed
 from recto.settings import settings
 
@@ -37,7 +37,7 @@ def _loaded(conversation: str | None = None) -> settings.Settings:
 
 
 @command.command("show")
-@click.argument("keys", metavar="[KEY]...", nargs=-1, shell_complete=completion.settings)
+@click.argument("keys", metavar="[KEY]...", nargs=-1)
 @of_conversation_option
 @options.as_json_option
 def show_settings(keys: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
@@ -76,7 +76,7 @@ def _chosen(keys: tuple[str, ...]) -> dict[str, bool]:
 
 
 @command.command("get")
-@click.argument("key", shell_complete=completion.settings)
+@click.argument("key")
 @of_conversation_option
 @options.as_json_option
 def get(key: str, conversation: str | None, as_json: bool) -> None:
@@ -102,7 +102,7 @@ def _root(is_project: bool) -> Path | None:
 
 
 @command.command("set", context_settings={"ignore_unknown_options": True})  # a value may be -1
-@click.argument("key", shell_complete=completion.settings)
+@click.argument("key")
 @click.argument("value")
 @click.option("--project", is_flag=True, help="For this project only, in its .recto folder.")
 @options.as_json_option

@@ -14,7 +14,7 @@ from recto.api.actions import FOLLOWS_SETTINGS
 from recto.base.ids import is_id
 from recto.base.text import clean
 from recto.chat.compaction_words import UNVERIFIED, block_in_words
-from recto.cli import completion, options, show
+from recto.cli import options, show
 from recto.cli.actions import add_commands
 from recto.cli.drawing import transcripts
 from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
@@ -159,8 +159,7 @@ def compact(conversation: str | None, words: tuple[str, ...], keep: str, flags: 
 
     Example: recto context compact the names of the API
     """
-    from recto.cli.ask import open_listener  # the engine's events: only to compact
-    from recto.cli.listener import follow, in_words
+    from recto.cli.listener import follow, in_words, open_listener  # the engine's events: only to compact
 
     with options.open_desk(flags) as desk:
         if conversation is None and words and _names_conversation(desk, words[0]):
@@ -311,11 +310,10 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
     "strategies",
     metavar="NAME",
     multiple=True,
-    shell_complete=completion.strategies,
     help="Another strategy; with --all it can be given several times (default: all of them).",
 )
 @click.option("--window", type=click.IntRange(1), metavar="TOKENS", help="Another size of the window.")
-@click.option("--model", "-m", metavar="NAME", shell_complete=completion.models, help="Another model.")
+@click.option("--model", "-m", metavar="NAME", help="Another model.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Another context setting.")
 @click.option("--from-start", is_flag=True, help="Apply the change from the first message on.")
 @options.as_json_option

@@ -3,8 +3,11 @@
 Renaming, branching, pinning and archiving are in the table of actions.
 """
 
+import re
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +22,7 @@ from recto.errors import Invalid
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.chat.conversation import Conversation
+    from recto.events import Event
     from recto.recall.indexed_message import IndexStatus
 
 # Messages that are shown without --limit.
@@ -70,8 +74,8 @@ def list_conversations(limit: int, state: Any, as_json: bool) -> None:
 @options.conversation_argument
 @click.option("--limit", type=click.IntRange(1), help=f"Only the last N messages (default: {LATEST}).")
 @click.option("--all", "whole", is_flag=True, help="All messages, however many.")
-@click.option("--since", type=options.Place(), help="Only messages from this time, number or id on.")
-@click.option("--before", type=options.Place(), help="Only messages before this time, number or id.")
+@click.option("--since", metavar="PLACE", help="Only messages from this time, number or id on.")
+@click.option("--before", metavar="PLACE", help="Only messages before this time, number or id.")
 @click.option("--no-tools", is_flag=True, help="Without tool calls and their results.")
 @click.option("--no-system", is_flag=True, help="Without compactions.")
 @click.option("--branches", is_flag=True, help="List the ends of all branches instead.")
@@ -128,21 +132,43 @@ def _show_branches(talk: "Talk", as_json: bool) -> None:
 
 @command.command("replay")
 @options.conversation_argument
-@click.option("--speed", type=click.FloatRange(0.01), default=1.0, help="2 is twice as fast (default: 1).")
 @click.option("--at-once", is_flag=True, help="Without pauses.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking too.")
 @click.option("--show-context", is_flag=True, help="Show what was sent before each answer.")
-def replay(id: str | None, speed: float, at_once: bool, thinking: bool, show_context: bool) -> None:
+def replay(id: str | None, at_once: bool, thinking: bool, show_context: bool) -> None:
     """Play a conversation (by default the latest) at reading speed, with its compactions. Nothing is sent or stored;
     Ctrl-C ends it.
 
     Example: recto conversations replay --at-once
     """
-    from recto.cli.replay import play  # all events: `list` does without
+    from recto.cli.listener import follow, open_listener  # all events: `list` does without
+    from recto.events import Appended
 
-    with options.open_queries() as reader:
-        rate = None if at_once else WORDS_PER_S * speed
-        play(reader, id, rate=rate, thinking=thinking, shows_context=show_context)
+    with options.open_queries() as reader, suppress(KeyboardInterrupt):
+        turns: list[list[Event]] = [[]]
+        for event in reader.playback(id):
+            turns += [[]] if isinstance(event, Appended) else []
+            turns[-1].append(event)
+        for turn in turns:
+            if turn and isinstance(said := turn[0], Appended):
+                show.say_words(f"\n› {said.message.text}", bold=True)
+            context = reader.numbered if show_context else None
+            events = (event for event in turn if not isinstance(event, Appended))
+            listener = open_listener(thinking=thinking, context=context, stopped="playback stopped")
+            follow(_paced(events, 0 if at_once else 1 / WORDS_PER_S), listener)
+
+
+def _paced(events: "Iterable[Event]", pause_s: float) -> "Generator[Event]":
+    """The events, with texts word by word."""
+    from recto.events import TextDelta, ThinkingDelta
+
+    for event in events:
+        if pause_s and isinstance(event, TextDelta | ThinkingDelta):
+            for word in re.findall(r"\S*\s*", event.text):
+                yield type(event)(word)
+                time.sleep(pause_s if word else 0)
+        else:
+            yield event
 
 
 @command.command("result")

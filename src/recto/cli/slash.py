@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from rich.rule import Rule
@@ -40,13 +40,12 @@ from recto.cli.listener import Lines, follow
 from recto.cli.markdown import Page
 from recto.cli.questions import ask_changes, ask_trust, said_yes, show_server
 from recto.cli.screen import Screen
-from recto.cli.show import counted, fold, shortened, visible, when
+from recto.cli.show import counted, shortened, visible, when
 from recto.cli.terminal import edited
 from recto.errors import Invalid, NotFound
-from recto.settings.settings import conversation_key, specs
+from recto.settings.settings import conversation_key
 from recto.sources.documents import read_attachment
 from recto.sources.source import SourceKind
-from recto.transfer.report import EXPORT_FORMATS, ExportFormat
 
 ALL = "all"
 STRATEGY = "context.strategy"
@@ -56,7 +55,6 @@ FOUND, LISTED, LATEST, CONVERSATIONS = 8, 20, 200, 15
 FOLD, NEWEST = 12, 5
 # Most characters of a title in the name of an exported file.
 LONGEST_NAME = 60
-EXPORT_ENDINGS = {"markdown": ".md", "html": ".html", "json": ".jsonl"}
 NAMED: dict[str, SourceKind] = {"rules": "rule", "references": "reference", "tools": "tool"}
 PREFIXES = {"rules": ("rule",), "references": ("ref", "reference"), "tools": ("tool",)}
 HELP = """\
@@ -64,7 +62,6 @@ HELP = """\
 MESSAGE is a number that /history lists, such as #12, or an id.
 Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line; pasted lines stay one text.
 Up arrow recalls earlier input that begins like your line; Ctrl-R searches all of it.
-# TEXT is added to the project's memory file, after a question; ## sends a message that begins with #.
 @rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.
 What you type during a reply is sent as soon as possible; up arrow takes it back.
 Ctrl-C stops a reply and keeps the part received; Ctrl-D quits."""
@@ -124,16 +121,11 @@ def _command(name: str) -> SlashCommand:
 
 def _do_help(chat: ChatState, argument: str) -> None:
     if argument:
-        name = argument.removeprefix("/")
-        known = _command(name)
-        chat.console.print(Text(f"/{name} {known.usage}".rstrip(), "bold"))
-        chat.console.print(Text(fold([f"  {known.help}"], chat.console.width)))
-        for example in known.examples:
-            chat.tell(f"  {example}")
+        known = _command(argument.removeprefix("/"))
+        for line in (f"/{known.action.word} {known.usage}".rstrip(), f"  {known.help}", *known.examples):
+            chat.tell(line)
         return
-    table = facts_table((f"/{name}", known.help) for name, known in COMMANDS.items())
-    table.columns[0].style = "bold"
-    chat.console.print(table)
+    chat.console.print(facts_table((f"/{name}", known.help) for name, known in COMMANDS.items()))
     for line in HELP.splitlines():
         chat.tell(line)
 
@@ -187,16 +179,11 @@ def _edit_summary(chat: ChatState, block: Compaction) -> None:
 
 
 def _do_pin(chat: ChatState, argument: str) -> None:
-    if not argument:
-        chat.offer("pin")
-        chat.tell("/pin MESSAGE keeps one of them in every window, /pin last your last one")
+    if argument:
+        act(chat, "conversations pin", message=argument)
         return
-    if argument == "last":
-        found = next((message for message in chat.talk.path() if message.role == "user"), None)
-        if found is None:
-            raise Invalid("there is no message yet to pin")
-        argument = found.id
-    act(chat, "conversations pin", message=argument)
+    chat.offer("pin")
+    chat.tell("/pin MESSAGE keeps one of them in every window")
 
 
 def _do_unpin(chat: ChatState, argument: str) -> None:
@@ -222,15 +209,15 @@ def _do_strategy(chat: ChatState, argument: str) -> None:
 def _do_set(chat: ChatState, argument: str) -> None:
     """List the conversation's settings, or show or set one."""
     key, _, value = argument.partition(" ")
-    if not key:
+    if value.strip():
+        _keep(chat, key, value.strip())
+    elif key:
+        chat.tell(setting_in_words(conversation_key(key, "/set"), chat.talk.settings))
+    else:
         for name in chat.talk.chosen_settings:
             chat.tell(setting_in_words(name, chat.talk.settings))
         more = "" if chat.talk.chosen_settings else "this conversation has no settings of its own; "
         chat.tell(f"{more}/set KEY VALUE keeps one, /unset KEY follows yours again")
-    elif value.strip():
-        _keep(chat, key, value.strip())
-    else:
-        chat.tell(setting_in_words(conversation_key(key, "/set"), chat.talk.settings))
 
 
 def _do_unset(chat: ChatState, argument: str) -> None:
@@ -246,22 +233,7 @@ def _keep(chat: ChatState, key: str, value: str | None) -> None:
         chat.strategy = value
     if chat.usage:
         chat.measure()
-    if value and chat.talk.settings.origin(full) == "option":
-        chat.tell(f"the option that this chat was started with wins over {full} for now")
     chat.tell(setting_in_words(full, chat.talk.settings))
-
-
-def _do_settings(chat: ChatState, argument: str) -> None:
-    settings, own = chat.talk.settings, chat.talk.chosen_settings
-    found = [spec for spec in specs() if argument.lower() in spec.key]
-    if not found:
-        raise NotFound(f"no setting has {argument} in its name; /settings lists all of them")
-    for spec in sorted(found, key=lambda spec: spec.key not in own):
-        style = "bold" if settings.origin(spec.key) != "default" else ""
-        chat.console.print(Text(visible(setting_in_words(spec.key, settings)), style))
-        if len(found) == 1:
-            chat.tell(f"  {spec.help}; {spec.allowed}")
-    chat.tell("/set KEY VALUE keeps a context. setting with this conversation; `recto config set` changes yours")
 
 
 def _do_request(chat: ChatState, argument: str) -> None:
@@ -428,22 +400,17 @@ def _do_attach(chat: ChatState, argument: str) -> None:
 
 
 def _do_waiting(chat: ChatState, argument: str) -> None:
-    """List waiting messages; `drop` takes back the newest, or the one with a number."""
-    verb, _, number = argument.partition(" ")
+    """List waiting messages; `drop` takes back the newest."""
+    if argument not in ("", "drop"):
+        raise Invalid("/waiting takes drop, or nothing")
+    if argument and chat.talk.waiting():
+        chat.tell(f"taken back: {shortened(chat.talk.take_back().text, 70)}")
     found = chat.talk.waiting()
-    if verb not in ("", "drop") or (number and not number.strip().isdecimal()):
-        raise Invalid("/waiting takes drop, drop N, or nothing")
-    if verb and found:
-        place = int(number) - 1 if number else len(found) - 1
-        if not 0 <= place < len(found):
-            raise NotFound(f"there is no waiting message {number.strip()}; /waiting lists them")
-        chat.tell(f"taken back: {shortened(chat.talk.take_back(found[place].id).text, 70)}")
-        found = chat.talk.waiting()
     for place, each in enumerate(found, 1):
         chat.tell(f"{place}  {shortened(each.text, 70)}")
-    brought = "it" if len(found) == 1 else "them"
-    hint = f"your next message brings {brought} along; /waiting drop N takes one back"
-    chat.tell(hint if found else "nothing is waiting")
+    chat.tell(
+        "your next message brings them along; /waiting drop takes back the last" if found else "nothing is waiting"
+    )
 
 
 def _do_model(chat: ChatState, argument: str) -> None:
@@ -465,17 +432,8 @@ def _do_thinking(chat: ChatState, argument: str) -> None:
 
 
 def _do_undo(chat: ChatState, argument: str) -> None:
-    before = chat.talk.messages(limit=1)
     act(chat, "conversations undo")
-    chat.undone += [message.id for message in before]
-    chat.tell("nothing is deleted: /redo returns to it")
-
-
-def _do_redo(chat: ChatState, argument: str) -> None:
-    if not chat.undone:
-        raise Invalid("there is nothing to redo: /undo was not used since the last message")
-    chat.talk.fork(chat.undone.pop())
-    _tell_follows(chat, next(message for message in chat.talk.path() if not message.compaction))
+    chat.tell("nothing is deleted: /branches returns to it")
 
 
 def _do_fork(chat: ChatState, argument: str) -> None:
@@ -564,34 +522,16 @@ def _do_delete(chat: ChatState, argument: str) -> None:
 
 
 def _do_export(chat: ChatState, argument: str) -> None:
-    """Write the conversation to a file, by default as Markdown and named by its title."""
-    first, _, rest = argument.partition(" ")
-    format, named = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
-    if named:
-        file = Path(named).expanduser()
-        format = format or _format_of(named, file)
-    else:
-        format = format or "markdown"
-        words = re.findall(r"\w+", chat.talk.title or f"conversation {chat.talk.number}")
-        file = Path("-".join(words)[:LONGEST_NAME] + EXPORT_ENDINGS[format])
+    """Write the conversation to a file; its ending chooses the format, and the default is Markdown named by the
+    title."""
+    words = re.findall(r"\w+", chat.talk.title or f"conversation {chat.talk.number}")
+    file = Path(argument or "-".join(words)[:LONGEST_NAME] + ".md").expanduser()
     if file.is_dir():
         raise Invalid(f"{file} is a folder: name a file in it", path=str(file))
-    if file.exists() and not chat.is_at_terminal:
+    if file.exists():
         raise Invalid(f"{file} exists already: /export FILE takes another name", path=str(file))
-    if file.exists() and not said_yes(chat.console, f"{file} exists already. Replace it? [y]es / [N]o "):
-        chat.tell(f"{file} is left as it is; /export FILE takes another name")
-        return
-    chat.tell(f"written to {chat.desk.export(file, _stored(chat), format=cast(ExportFormat, format))}")
-
-
-def _format_of(named: str, file: Path) -> str:
-    """The export format by file name; Invalid for what looks like an unknown format."""
-    suffix = file.suffix.lower()
-    is_known = suffix in (*options.SUFFIXES, ".json", ".jsonl") or file.is_dir()
-    if not is_known and (suffix or (file.name == named and " " not in named)):
-        formats = ", ".join(EXPORT_FORMATS)
-        raise Invalid(f"there is no format {suffix[1:] or named}: /export takes {formats}, followed by any FILE")
-    return options.SUFFIXES.get(suffix, "json")
+    format = options.SUFFIXES.get(file.suffix.lower(), "json")
+    chat.tell(f"written to {chat.desk.export(file, _stored(chat), format=format)}")
 
 
 # -- replies

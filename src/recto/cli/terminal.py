@@ -146,19 +146,13 @@ SUMMING = "summing up conversations"
 def bar(label: str) -> Iterator[Tell | None]:
     """A progress bar on stderr; yields a function of the number done and the total. The bar appears at its first call.
     Yields None if stderr is not a terminal."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or show.is_plain():
         yield None
         return
     with ExitStack() as stack:
         drawn: list[Progress] = []
-        told: list[bool] = []
 
         def tell(done: int, total: int) -> None:
-            if show.is_plain():
-                if not told:
-                    show.note(f"{label}: {total:,}")
-                told.append(True)
-                return
             if not drawn:
                 drawn.append(stack.enter_context(_new_progress()))
                 drawn[0].add_task(label)

@@ -63,9 +63,9 @@ MOST_FILES, GOAL_WIDTH = 12, 100
 # -- compactions
 
 
-def event_in_words(event: ContextCompacted, writer: str = "") -> str:
-    """The marker line of a new compaction; `writer` is the model that was asked last, if any."""
-    by = f"summary by {writer}" if writer else "summary as before"
+def event_in_words(event: ContextCompacted) -> str:
+    """The marker line of a new compaction."""
+    by = f"summary by {event.made.model}" if event.made else "summary as before"
     sizes = (event.messages_archived, event.context_size_before, event.context_size_after)
     return compaction_line(event.compaction_number, archived_in_words(*sizes), WRITERS.get(event.made_by, by))
 
@@ -325,15 +325,6 @@ def _branch(step: PlanStep, is_last: bool, width: int) -> Iterator[str]:
     for place, file in enumerate(step.files, 1):
         twig = "└─" if place == len(step.files) else "├─"
         yield f"{trunk}   {twig} " + show.shortened(file, width - len(trunk) - 6)
-
-
-def tree_window(lines: Sequence[str], most: int) -> list[str]:
-    """`lines` lines of a tree, around the active step."""
-    if len(lines) <= most:
-        return list(lines)
-    at = next((place for place, line in enumerate(lines) if SIGNS["active"] in line[:6]), len(lines) - 1)
-    first = max(1, min(at - most // 2, len(lines) - most + 1))
-    return [lines[0], *lines[first : first + most - 1]]
 
 
 def progress_line(plan: TaskPlan, step: int, max_steps: int) -> str:
