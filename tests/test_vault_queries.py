@@ -33,19 +33,6 @@ def test_a_document_is_found_by_name_and_path(reader: VaultQueries) -> None:
             reader.find_document("Budgit")
 
 
-def test_a_link_resolves_and_says_what_it_lacks(reader: VaultQueries) -> None:
-    with reader:
-        assert (reader.resolve("[[Budget#Table]]").path, reader.resolve("[[Budget#Table]]").lacking) == (
-            "Budget.md",
-            "",
-        )
-        assert reader.resolve("Budget#Chairs").lacking == "Budget.md has no heading Chairs"
-        with pytest.raises(NotFound, match="leads to no document"):
-            reader.resolve("[[Nowhere]]")
-        with pytest.raises(Invalid, match="is not one link"):
-            reader.resolve("[[a]] [[b]]")
-
-
 def test_a_graph_can_be_of_a_tag_or_around_a_note(reader: VaultQueries) -> None:
     with reader:
         assert {node.path for node in reader.graph(tag="money").nodes} == {"Budget.md"}

@@ -114,7 +114,7 @@ def test_paths_are_links_on_a_terminal(terminal: type[Terminal], boat: Path) -> 
 
 
 def test_every_command_over_a_vault_takes_settings(run: Run, boat: Path) -> None:
-    for words in ("status", "search timber", "broken", "links Budget", "stats", "resolve Budget"):
+    for words in ("status", "search timber", "broken", "links Budget", "stats"):
         done = run("vault", *words.split(), "--set", f"vault={boat}", "--set", "search.embedder=none")
         assert done.exit_code == 0, done.stderr
 

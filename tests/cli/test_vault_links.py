@@ -9,45 +9,16 @@ from tests.cli.test_vault import at, boat
 __all__ = ["boat"]
 
 
-# -- resolve
-
-
-def test_a_hidden_note_is_refused_not_missing(run: Run, boat: Path) -> None:
-    (boat / ".obsidian").mkdir()
-    (boat / ".obsidian" / "x.md").write_text("hidden")
-    hidden = "is refused: hidden files and folders of a vault are not read"
-    for words in (["resolve", "[[.obsidian/x]]"], ["links", ".obsidian/x.md"], ["backlinks", ".obsidian/x.md"]):
-        assert hidden in failure(run("vault", *words, *at(boat)))
-    assert "leads to no document" in failure(run("vault", "resolve", "[[.obsidian/gone]]", *at(boat)))
-
-
-def test_a_link_may_be_written_in_many_ways(run: Run, boat: Path) -> None:
-    for link in ("Budget", "budget.md", " [[ Budget ]] ", "[[Costs]]", "[money](Budget.md)", "/Budget"):
-        done = run("vault", "resolve", link, *at(boat))
-        assert (done.exit_code, done.stdout, done.stderr) == (0, "Budget.md\n", "")
-    for link in ("", "  ", "[[]]", "[[Budget", "[[Budget]] and [[Engine]]", "[[ # ]]", "a\nb", "\x1b[31m"):
-        told = failure(run("vault", "resolve", link, *at(boat)))
-        assert (told.startswith("recto: "), "\x1b" in told) == (True, False)
-    assert "has no block b1" in run("vault", "resolve", "[[Engine^b1]]", *at(boat)).stderr
-
-
-def test_the_note_in_which_it_stands_decides_between_equals(run: Run, boat: Path) -> None:
-    near = [
-        one(run("vault", "resolve", "[[Notes]]", "--from", source, *at(boat), "--json"))["relative_path"]
-        for source in ("Engine", "people/Notes.md")
-    ]
-    assert near == ["parts/Notes.md", "people/Notes.md"]
-    within = one(run("vault", "resolve", "[[#Serial number]]", "--from", "Engine", *at(boat), "--json"))
-    assert (within["relative_path"], within["heading"]) == ("parts/Engine.md", "Serial number")
-    assert "--from DOC" in failure(run("vault", "resolve", "[[#Serial number]]", *at(boat)))
-
-
 # -- links, backlinks, broken
 
 
 def test_a_document_may_be_named_as_a_shell_completes_it(run: Run, boat: Path) -> None:
     for name in ("boat/parts/Engine.md", str(boat / "parts" / "Engine.md"), "parts/Engine", "[[Engine]]", "ENGINE"):
         assert rows(run("vault", "links", name, *at(boat), "--json"))[0]["source"] == "parts/Engine.md", name
+    (boat / ".obsidian").mkdir()
+    (boat / ".obsidian" / "x.md").write_text("hidden")
+    hidden = "is refused: hidden files and folders of a vault are not read"
+    assert hidden in failure(run("vault", "links", ".obsidian/x.md", *at(boat)))
     assert "is refused: it is outside the vault" in failure(run("vault", "links", "../home/config.toml", *at(boat)))
     assert "is not text" in failure(run("vault", "links", "raw.bin", *at(with_bytes(boat))))
 
@@ -83,28 +54,19 @@ def test_the_graph_does_not_land_among_the_notes_unless_asked_to(
     told = one(run("vault", "graph", *at(boat), "--json"))
     assert Path(told["file"]).is_relative_to(home)
     assert not (boat / "vault-graph.html").exists()
-    run("vault", "graph", *at(boat), "-o", "mine.dot")
-    assert (boat / "mine.dot").read_text().startswith("digraph")
+    run("vault", "graph", *at(boat), "-o", "mine.html")
+    assert (boat / "mine.html").read_text().startswith("<!doctype html>")
 
 
 def test_the_ending_says_what_is_written(run: Run, boat: Path, tmp_path: Path) -> None:
-    for name, begins in (
-        ("a.html", "<!doctype html>"),
-        ("a.HTML", "<!doctype html>"),
-        ("a.dot", "digraph vault {"),
-        ("a.gv", "digraph vault {"),
-        ("a.json", '{"nodes"'),
-    ):
+    for name, begins in (("a.html", "<!doctype html>"), ("a.JSON", '{"nodes"')):
         assert run("vault", "graph", *at(boat), "-o", str(tmp_path / name)).exit_code == 0
         assert (tmp_path / name).read_text().startswith(begins)
-    for name in ("b.png", "b", "b.html.gz", ".dot"):
-        file = tmp_path / name
-        assert ".html, .dot, .gv, .json" in failure(run("vault", "graph", *at(boat), "-o", str(file)), 2)
-        assert not file.exists()
-        assert run("vault", "graph", *at(boat), "-o", str(file), "--format", "dot").exit_code == 0
-        assert file.read_text().startswith("digraph")
+    file = tmp_path / "b.png"
+    assert "neither .html nor .json" in failure(run("vault", "graph", *at(boat), "-o", str(file)), 2)
+    assert not file.exists()
+    assert run("vault", "graph", *at(boat), "-o", str(file), "--format", "json").exit_code == 0
     failure(run("vault", "graph", *at(boat), "-o", str(tmp_path / "no" / "folder.html")))
-    failure(run("vault", "graph", *at(boat), "-o", "-", "--open"), 2)
 
 
 @pytest.mark.parametrize("args", [[], ["--format", "json"]])
@@ -118,12 +80,10 @@ def test_a_graph_is_never_written_over_a_note(run: Run, boat: Path, args: list[s
     assert not (boat / "New.markdown").exists()
 
 
-def test_what_is_left_out_is_told_by_its_kind(run: Run, boat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_that_is_too_large_for_a_page_says_so(
+    run: Run, boat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("recto.vault.graph.MAX_NODES", 4)
-    told = one(run("vault", "graph", *at(boat), "-o", "few.html", "--json"))
-    assert (told["nodes"], told["kinds"]) == (4, {"note": 3, "attachment": 1})
-    assert told["left_out"] == {"note": 3, "missing": 1}
-    piped = run("vault", "graph", *at(boat), "-o", "-")
-    assert piped.stdout.startswith("<!doctype html>")
-    assert "left out: 3 notes" in piped.stderr
-    assert run("vault", "graph", *at(boat), "-o", "all.json").stderr == ""
+    done = run("vault", "graph", *at(boat), "-o", str(tmp_path / "few.html"), "--json")
+    assert (one(done)["nodes"], one(done)["kinds"]) == (4, {"note": 3, "attachment": 1})
+    assert "the best-linked 4 of 8 are drawn" in done.stderr

@@ -171,15 +171,11 @@ LINES: dict[str, list[str]] = {
     "agent show": both("", "clerk", "nobody"),
     "vault backlinks": over_notes("Sorrel", "Nowhere"),
     "vault broken": over_notes("", "Welcome"),
-    "vault graph": [
-        *over_notes("", "--from Welcome --depth 1", "--tag boat", "--used", "--used --by conversation"),
-        f"--format dot -o - {WITH_NOTES}",
-    ],
+    "vault graph": [*over_notes("", "--from Welcome --depth 1"), f"--format json -o - {WITH_NOTES}"],
     "vault index": over_notes("--no-vectors", "--no-vectors"),
     "vault links": over_notes("Welcome", "Sorrel"),
-    "vault resolve": over_notes("'[[Budget#2026]]'", "'[[the boat]]' --from Welcome", "'[[Logbook]]'"),
     "vault search": over_notes("'which engine did we choose'", "船の名前", "pier -n 1 --excerpts 1", "xyzzy"),
-    "vault stats": over_notes("", "--by conversation", "--by month", "--unused"),
+    "vault stats": over_notes("", "--by conversation", "--unused"),
     "vault status": [*over_notes(""), "--vault ../nowhere"],
     "vault suggest": over_notes("'Notes again'", "Branches --limit 2"),
     "memory add": both(

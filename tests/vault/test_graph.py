@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recto.vault.graph import Graph, Node, build_graph, to_dot, to_html, to_json
+from recto.vault.graph import Graph, Node, build_graph, to_html, to_json
 
 HOSTILE = "</script><script>alert(\"1\")</script> 'q' <b>&amp; \\ {{data}} ]]> \0\x07\ud800 \u2028 -->"
 
@@ -55,14 +55,6 @@ def test_json_holds_the_whole_graph() -> None:
     assert said["nodes"][4] == {"path": "Nobody", "title": "Nobody", "weight": 1.0, "is_broken": True, "folder": ""}
     assert {"source": "Plan.md", "target": "people/Ada.md", "count": 2} in said["edges"]
     assert json.loads(to_json(hostile()))["nodes"][0]["title"].startswith("</script>")
-
-
-def test_dot_names_nodes_by_path_and_quotes_them() -> None:
-    said = to_dot(small())
-    assert '"Plan.md" -> "people/Ada.md" [weight=2];' in said
-    assert '"Nobody" [label="Nobody", style=dashed];' in said
-    lines = to_dot(Graph((Node('a"b\\\n.md', 'say "no"\\'),))).splitlines()
-    assert '  "a\\"b\\\\ .md" [label="say \\"no\\"\\\\"];' in lines
 
 
 # -- as a page

@@ -16,9 +16,8 @@ from recto.base.home_files import private_home
 from recto.base.text import clean
 from recto.errors import Invalid, NotFound
 from recto.settings.settings import Settings, load
-from recto.vault.document import block_text, section_text
 from recto.vault.folder import is_note
-from recto.vault.links import Link, find_all_links, split_link
+from recto.vault.links import Link, split_link
 from recto.vault.vault import NO_VAULT, DocumentInfo, Vault, VaultChanges
 
 if TYPE_CHECKING:
@@ -43,15 +42,6 @@ class VaultContents(Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         problems = [wire.fields_to_json(note, "path", "problem") for note in self.problems]
         return wire.fields_to_json(self, "notes", "attachments", "links", "broken") | {"problems": problems}
-
-
-class LinkTarget(Struct, frozen=True):
-    """The target of a link."""
-
-    link: Link
-    path: str
-    lacking: str
-    """The missing heading or block, if only the file exists; else empty."""
 
 
 class VaultQueries:
@@ -122,29 +112,6 @@ class VaultQueries:
         near = self.vault.closest(target)
         return f"; did you mean {_listed(near)}?" if near else ""
 
-    def resolve(self, text: str, source: str | None = None) -> LinkTarget:
-        """The target of a link, such as `[[Budget#Table]]`, in the note `source`. Raises NotFound for a broken one."""
-        here = self.find_document(source) if source else None
-        link = _one_link(text)
-        if not link.target and here is None:
-            raise Invalid(f"{link.wikilink} leads within its own note: name that note with --from DOC")
-        path = self.vault.resolve(link, here)
-        if path is None and (refused := self.vault.folder.refusal(link.target)):
-            raise Invalid(f"{link.wikilink} is refused: {refused}", link=link.wikilink)
-        if path is None:
-            near = self.did_you_mean(link.target)
-            raise NotFound(f"{link.wikilink} leads to no document of the vault{near}", link=link.wikilink)
-        link = self.vault.disambiguate(link, here)
-        return LinkTarget(link, path, self._lacking(link, path))
-
-    def _lacking(self, link: Link, path: str) -> str:
-        if not (link.heading or link.block) or not is_note(path):
-            return ""
-        document = self.vault.read(path)
-        if link.heading and section_text(document, link.heading) is None:
-            return f"{path} has no heading {link.heading}"
-        return f"{path} has no block {link.block}" if link.block and block_text(document, link.block) is None else ""
-
     def graph(self, *, tag: str | None = None, source: str | None = None, depth: int = 2) -> "Graph":
         """Notes and their links: of all notes, of those with a tag, or of those within `depth` links from `source`."""
         from recto.vault.graph import neighbourhood, vault_graph  # only what is drawn
@@ -177,17 +144,6 @@ def open_vault_queries(folder: str | None = None, settings: Mapping[str, Any] | 
     with private_home(home):
         vault = Vault(root, locations.vault_folder(home, root) / locations.CATALOG_FILE)
     return VaultQueries(vault, loaded, home)
-
-
-def _one_link(text: str) -> Link:
-    """The only link of a text; text without brackets is read as its content."""
-    said = clean(text)[0].strip()
-    found = find_all_links(said)
-    if not found and said and "[[" not in said and "\n" not in said:
-        found = [Link(f"[[{said}]]", *split_link(said))]
-    if len(found) != 1 or not (found[0].target or found[0].heading or found[0].block):
-        raise Invalid(f"{_shortened(text)!r} is not one link; write it as [[name]] or [[name#heading]]")
-    return found[0]
 
 
 def _shortened(text: str) -> str:

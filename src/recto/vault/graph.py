@@ -152,23 +152,6 @@ def to_json(graph: Graph) -> str:
     return clean(json.dumps({"nodes": nodes, "edges": edges}, ensure_ascii=False, allow_nan=False))[0]
 
 
-def to_dot(graph: Graph) -> str:
-    """For Graphviz; missing notes are dashed."""
-    lines = ["digraph vault {", "  node [shape=box, style=rounded];"]
-    for node in graph.nodes:
-        style = ", style=dashed" if node.is_broken else ""
-        lines.append(f"  {_quote(node.path)} [label={_quote(node.title)}{style}];")
-    for source, target, count in graph.edges:
-        weight = f" [weight={count}]" if count > 1 else ""
-        lines.append(f"  {_quote(source)} -> {_quote(target)}{weight};")
-    return "\n".join([*lines, "}", ""])
-
-
-def _quote(text: str) -> str:
-    plain = " ".join(clean(text)[0].split())
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 MAX_NODES = 10_000
 """The most nodes that a browser can move; beyond this only those with the most links are shown."""
 TOP_FOLDER = "top folder"
