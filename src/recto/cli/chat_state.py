@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from recto.cli.drawing.costs import status_of_cost
+from recto.cli.drawing.statistics import status_of_cost
 from recto.cli.show import fold, shortened, visible, when
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Appended, ContextUsage, Event

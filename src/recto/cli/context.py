@@ -17,7 +17,7 @@ from recto.chat.compaction_words import UNVERIFIED, block_in_words
 from recto.cli import options, show
 from recto.cli.actions import add_commands
 from recto.cli.drawing import transcripts
-from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
+from recto.cli.drawing.statistics import cost_lines, cost_table, costs_to_json
 from recto.cli.drawing.windows import outlook, setting_in_words, strategy_in_words
 from recto.cli.terminal import SUMMING, bar
 from recto.errors import Invalid, NotFound
@@ -93,8 +93,7 @@ def stats(id: str | None, by: str | None, as_json: bool) -> None:
     Example: recto context stats
     """
     from recto import wire
-    from recto.cli.drawing.requests import use_in_lines
-    from recto.cli.drawing.windows import stats_in_words  # statistics: other commands do without
+    from recto.cli.drawing.statistics import stats_in_words, use_in_lines
 
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)

@@ -21,10 +21,10 @@ from recto.cli import options
 from recto.cli.agent import follow_run
 from recto.cli.chat_state import ChatState
 from recto.cli.drawing import sources as lists
-from recto.cli.drawing.costs import cost_lines
 from recto.cli.drawing.references import hit_lines, message_references
 from recto.cli.drawing.requests import draw_request
 from recto.cli.drawing.results import fact_rows, learned_lines, tell, titled
+from recto.cli.drawing.statistics import cost_lines
 from recto.cli.drawing.transcripts import (
     LOST_MESSAGES,
     NOTHING_COMPACTED,

@@ -4,8 +4,7 @@ Adding and removing sources and changing modes are in the table of actions.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,16 +18,8 @@ from recto.sources.source import SOURCE_KINDS, SourceKind
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
     from recto.sources.server_config import ServerConfig
-    from recto.store.source_uses import Period, SourcePeriod
 
 FindTalk = Callable[["Desk"], "Talk"]
-
-
-class OneKind(click.Choice[SourceKind]):
-    """A kind of source, by its name or the short form in ids."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> SourceKind:
-        return super().convert("reference" if value == "ref" else value, param, ctx)
 
 
 server_argument = click.argument("server", metavar="SERVER")
@@ -47,7 +38,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--kind", type=OneKind(SOURCE_KINDS), help="Only these; ref means reference.")
+@click.option("--kind", type=click.Choice(SOURCE_KINDS), help="Only these.")
 @click.option("--fresh", is_flag=True, help="Ask every MCP server for its tools now.")
 @options.session_options
 @options.as_json_option
@@ -134,12 +125,10 @@ def _needs_no_trust(config: "ServerConfig") -> Invalid:
 
 
 def _tell_server(config: "ServerConfig", as_json: bool, *, trusted: bool) -> None:
-    from recto.cli.drawing.sources import runs, server_facts, unasked_in_words  # rich: a tenth of a second
+    from recto.cli.drawing.sources import server_facts  # rich: a tenth of a second
 
     if as_json:
-        told = {"server": config.name, "trusted": trusted, "runs": runs(config, whole=True)}
-        told |= {"unasked": unasked_in_words(config), "origin": config.origin, "config": config.to_json()}
-        show.emit(told)
+        show.emit({"server": config.name, "trusted": trusted, **server_facts(config), "config": config.to_json()})
         return
     said = "trusted, and started when it is needed" if trusted else "no longer trusted, and not started"
     show.say(f"{config.name} is {said}")
@@ -153,35 +142,23 @@ def _tell_server(config: "ServerConfig", as_json: bool, *, trusted: bool) -> Non
 @command.command("stats")
 @agent_option
 @since_option
-@click.option("--by", type=click.Choice(["month", "day"]), help="How many were chosen and used, over time.")
 @options.as_json_option
-def stats(agent: str | None, since: str | None, by: "Period | None", as_json: bool) -> None:
+def stats(agent: str | None, since: str | None, as_json: bool) -> None:
     """Show which sources replies use, how many tokens they take, and what could be changed.
 
-    Example: recto sources stats --by month --since 2026-01-01
+    Example: recto sources stats --since 2026-01-01
     """
     from recto.cli.drawing.sources import draw_source_report, stats_to_json  # rich: a tenth of a second
 
     with options.open_queries() as reader, bar(SUMMING) as tell:
-        periods = reader.source_periods(by, agent, since, tell) if by else []
-        report = None if by else reader.source_report(agent, since, tell)
-    for period in periods:
-        show.answer(period.to_json() if as_json else _period_in_words(period))
-    if report and report.stats and as_json:
+        report = reader.source_report(agent, since, tell)
+    if report.stats and as_json:
         for stat in report.stats:
             show.emit(stats_to_json(stat, report.advice_for(stat)))
-    elif report and report.stats:
+    elif report.stats:
         draw_source_report(show.console(), report)
-    elif not periods:
+    else:
         show.note(f"nothing was recorded {_which(agent, since)}: every reply records the sources that it was given")
-
-
-def _period_in_words(period: "SourcePeriod") -> str:
-    share = f" ({period.used / period.looked:.0%})" if period.looked else ""
-    score = "" if period.score is None else f", mean score {period.score:.2f}"
-    chosen = f"{period.chosen:,} chosen, {period.used:,} of them used{share}{score}" if period.chosen else "none chosen"
-    replies = f"{period.replies:,} {'reply' if period.replies == 1 else 'replies'}"
-    return f"{period.name:<10}  {replies}, {show.counted(period.included, 'source')} included: {chosen}"
 
 
 def _which(agent: str | None, since: str | None) -> str:
@@ -198,25 +175,19 @@ def export(agent: str | None, since: str | None, output: str | None) -> None:
 
     Example: recto sources export -o context.jsonl
     """
-    lines = 0
-    with options.open_queries() as reader, ExitStack() as opened:
-        found = reader.reply_contexts(agent, since)
-        try:
-            file = opened.enter_context(open(output, "w", encoding="utf-8", newline="\n")) if output else None
-            for each in found:
-                if isinstance(each, Altered):
-                    show.note(f"left out: {each.message}")
-                    continue
-                file.write(wire.dumps(each.to_json()) + "\n") if file else show.emit(each.to_json())
-                lines += 1
-        except OSError as why:
-            if output is None:
-                raise
-            raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
-    if not lines:
+    lines: list[str] = []
+    with options.open_queries() as reader:
+        for each in reader.reply_contexts(agent, since):
+            if isinstance(each, Altered):
+                show.note(f"left out: {each.message}")
+            else:
+                lines.append(wire.dumps(each.to_json()) + "\n")
+    if lines:
+        show.write(output, "".join(lines))
+    else:
         show.note(f"nothing was recorded {_which(agent, since)}: there is no reply to export")
-    elif output:
-        show.note(f"{show.counted(lines, 'request')} written to {output}")
+    if lines and output:
+        show.note(f"{show.counted(len(lines), 'request')} written to {output}")
 
 
 add_commands(command, "sources")

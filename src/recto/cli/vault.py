@@ -302,14 +302,14 @@ def _tell_links(reader: "VaultQueries", found: "Iterable[ResolvedLink]", as_json
             where: dict[str, Any] = {"source": each.source, "line": each.line, **link_to_json(each.link, each.path)}
             show.emit(where | {"kind": each.link.kind, "context": each.context})
             continue
-        where = to_file(f"{each.source}:{each.line}", reader.vault.root / each.source)
+        place = to_file(f"{each.source}:{each.line}", reader.vault.root / each.source)
         written = show.visible(("!" if each.link.embed else "") + each.link.wikilink)
         if each.path is None:
             near = reader.did_you_mean(each.link.target) if number <= MOST_SUGGESTED else ""
             target = click.style(show.visible(f"⚠ not found{near}"), fg="yellow")
         else:
             target = to_file(each.path, reader.vault.root / each.path)
-        show.say_styled(f"{where}  {click.style(written, bold=True)} → {target}")
+        show.say_styled(f"{place}  {click.style(written, bold=True)} → {target}")
         show.say(f"  {each.context}", dim=True)
     if not number:
         show.note(nothing)

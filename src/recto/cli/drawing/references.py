@@ -1,20 +1,20 @@
 """References after a reply: documents that a message named and that a tool read or found; quotes of notes;
 search hits, with the searched words in bold."""
 
-import unicodedata
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.cells import cell_len, set_cell_size
 
+from recto import wire
 from recto.chat.blocks import DocumentReference, Quote, References, unique_references
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.terminal import in_one_line, to_file
 from recto.events import Event, NotesQuoted, Referenced, Replied
-from recto.search.terms import normalize_text, query_terms
+from recto.search.terms import query_terms
 
 if TYPE_CHECKING:
     from recto.recall.message_search import FoundMessage
@@ -25,8 +25,6 @@ NOWHERE: Mapping[str, Path] = {}
 SUMMARY_WIDTH = 100
 QUOTES = "From your notes"
 TINY = "In the words of {model}, a small model that may be wrong:"
-# Most cells that a long word may leave empty at the end of a quote's first line.
-SLACK = 12
 LONGEST_HEADING = 40
 SNIPPET_WIDTH, AHEAD = 200, 40
 PLACES = {"active": "", "archived": "archived", "branch": "on another branch ({id})"}
@@ -39,20 +37,20 @@ Span = tuple[int, int]
 class ReferenceListener:
     """Collects the documents of question and reply for lines to show after the reply."""
 
-    def __init__(self, *, is_terminal: bool, hint: str = "", width: int = 80) -> None:
+    def __init__(self, *, is_terminal: bool) -> None:
         self._asked: Message | None = None
         self._quoted = frozenset[str]()
-        self._is_terminal, self._hint, self._width = is_terminal, hint, width
+        self._is_terminal = is_terminal
 
     def hear(self, event: Event) -> list[str]:
         if isinstance(event, Referenced):
             self._asked = event.message
         if isinstance(event, NotesQuoted):
             self._quoted = frozenset(each.relative_path for each in event.quotes)
-            return quotes_shown(event, width=self._width, is_terminal=self._is_terminal)
+            return quotes_shown(event, is_terminal=self._is_terminal)
         if isinstance(event, Replied) and not event.message.calls:
             messages = [*([self._asked] if self._asked else ()), event.message]
-            return message_references(messages, self._quoted, is_terminal=self._is_terminal, hint=self._hint)
+            return message_references(messages, self._quoted, is_terminal=self._is_terminal)
         return []
 
 
@@ -62,7 +60,6 @@ def message_references(
     *,
     is_terminal: bool,
     fold: int | None = FOLD,
-    hint: str = "",
 ) -> list[str]:
     """Lines for the documents of several messages, each once; without those that were found and `quoted`."""
     known = unique_references(each for message in messages for each in message.references)
@@ -75,7 +72,7 @@ def message_references(
         for each in block.references
         if each.relative_path
     }
-    return references_shown(found, places, fold=fold, is_terminal=is_terminal, hint=hint)
+    return references_shown(found, places, fold=fold, is_terminal=is_terminal)
 
 
 def references_shown(
@@ -84,13 +81,11 @@ def references_shown(
     *,
     fold: int | None = FOLD,
     is_terminal: bool,
-    hint: str = "",
 ) -> list[str]:
     """Lines for documents named, then read, then found; on a terminal with colours and links to the files in
     their `places`.
 
-    More than `fold` are only counted, with a `hint` where to see them; None shows all. Broken and refused ones are
-    always shown.
+    More than `fold` are only counted; None shows all. Broken and refused ones are always shown.
     """
     if not references:
         return []
@@ -101,7 +96,9 @@ def references_shown(
     lines = [_styled(HEADING, is_terminal, bold=True)]
     lines += [line for each in shown for line in _reference_lines(each, places, is_terminal)]
     if rest := len(ordered) - len(shown):
-        lines.append(_styled(f"… and {rest} more{hint}", is_terminal, dim=True))
+        lines.append(
+            _styled(f"… and {rest} more (`recto conversations show` or /references all)", is_terminal, dim=True)
+        )
     return lines
 
 
@@ -130,55 +127,34 @@ def _styled(text: str, is_terminal: bool, **style: Any) -> str:
 # -- quotes
 
 
-def quotes_shown(event: NotesQuoted, *, width: int, is_terminal: bool) -> list[str]:
-    """A heading, the quotes in at most two lines each with the answering sentence in bold, and a word about what
-    follows; on a terminal with links to the files."""
+def quotes_shown(event: NotesQuoted, *, is_terminal: bool) -> list[str]:
+    """A heading, the quotes with the answering sentence in bold, and a word about what follows; on a terminal with
+    links to the files."""
     lines = [_styled(QUOTES, is_terminal, bold=True)] if event.quotes else []
-    lines += [_quote_line(each, Path(event.vault), 2 * width - SLACK, is_terminal) for each in event.quotes]
+    lines += [_quote_line(each, Path(event.vault), is_terminal) for each in event.quotes]
     if event.tiny_model:
         lines.append(_styled(TINY.format(model=show.visible(event.tiny_model)), is_terminal, dim=True))
     return lines
 
 
-def _quote_line(quote: Quote, root: Path, room: int, is_terminal: bool) -> str:
+def _quote_line(quote: Quote, root: Path, is_terminal: bool) -> str:
     link = show.shortened(quote.wikilink, LONGEST_HEADING)
     is_told = quote.heading.casefold() in quote.wikilink.casefold()
     heading = "" if is_told else f" › {show.shortened(quote.heading, LONGEST_HEADING)}"
-    left = room - cell_len(f"• {link}{heading}: ")
-    whole = " ".join(show.visible(quote.sentence).split())
-    sentence = _cut(whole, left)
-    more = _cut(" ".join(show.visible(quote.more).split()), left - cell_len(sentence) - 1) if sentence == whole else ""
+    sentence, more = show.shortened(quote.sentence, SNIPPET_WIDTH), show.shortened(quote.more, SUMMARY_WIDTH)
     shown = to_file(link, root / quote.relative_path, is_terminal=is_terminal) if root.is_absolute() else link
     return f"• {shown}{heading}: {_styled(sentence, is_terminal, bold=True)}{f' {more}' if more else ''}"
-
-
-def _cut(line: str, cells: int) -> str:
-    """The text cut at a word to fit; empty if only a few letters would."""
-    if cell_len(line) <= cells:
-        return line
-    head = set_cell_size(line, cells - 1).rstrip() if cells >= SLACK else ""
-    return f"{head.rpartition(' ')[0] or head}…" if head else ""
 
 
 # -- search hits
 
 
 def found_to_json(found: "FoundMessage") -> dict[str, Any]:
-    message = found.message
-    return {
-        "conversation": found.conversation,
-        "id": message.id,
-        "role": message.role,
-        "text": message.text,
-        "created": message.created,
-        "status": message.status,
-        "score": found.score,
-        "because": found.because,
-        "passage": {"text": found.text, "start": found.start, "end": found.end},
-        "number": message.said,
-        "place": found.place,
-        "title": found.title,
+    told = wire.fields_to_json(found, "conversation", "title", "place", "score", "because")
+    told |= wire.fields_to_json(found.message, "id", "role", "text", "created", "status") | {
+        "number": found.message.said
     }
+    return told | {"passage": wire.fields_to_json(found, "text", "start", "end")}
 
 
 def hit_lines(found: "FoundMessage", wanted: str) -> tuple[str, str]:
@@ -205,28 +181,20 @@ def snippet_around(text: str, wanted: str) -> tuple[str, list[Span]]:
 
 
 def _places(line: str, wanted: str) -> Iterator[Span]:
-    """The places of the words, with any ending."""
-    # folded like the index, but character by character, to keep places
-    plain = "".join(unicodedata.normalize("NFC", normalize_text(sign).strip())[:1] or " " for sign in line)
+    """The places of the words, with any ending of up to three letters."""
     for term in query_terms(wanted):
         word = term.removesuffix("*")
-        stem = word[: max(LEAST, len(word) - ENDING)] if word.isascii() else word
-        at = plain.find(stem)
-        while at >= 0:
-            end = at + len(stem)
-            while word.isascii() and end < len(plain) and plain[end].isalnum():
-                end += 1
-            if not word.isascii() or (not plain[at - 1 : at].isalnum() and end - at <= len(word) + ENDING):
-                yield at, end
-            at = plain.find(stem, at + 1)
+        stem = re.escape(word[: max(LEAST, len(word) - ENDING)])
+        ending = rf"\b{stem}\w{{0,{2 * ENDING}}}\b" if word.isascii() else re.escape(word)
+        yield from (found.span() for found in re.finditer(ending, line, re.IGNORECASE))
 
 
 def _start(line: str, places: list[Span]) -> int:
-    """The word start from which `width` characters hold most of the places."""
+    """A little before the place that most others follow closely."""
     if len(line) <= SNIPPET_WIDTH or not places:
         return 0
     room = SNIPPET_WIDTH - AHEAD
-    best = max(places, key=lambda span: (sum(span[0] <= first < span[0] + room for first, _ in places), -span[0]))
+    best = max(places, key=lambda span: sum(span[0] <= first < span[0] + room for first, _ in places))
     start = max(0, min(best[0] - AHEAD, len(line) - SNIPPET_WIDTH))
     return line.find(" ", start, best[0]) + 1 or start if start else 0
 
