@@ -16,10 +16,13 @@ from recto.cli import options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
+    from recto.agents.agent import Agent
     from recto.agents.agents import Agents
     from recto.api.blocking import Desk, Talk
     from recto.cli.listener import Listener
     from recto.events import Event
+    from recto.sources.server_config import ServerConfig
+    from recto.sources.source import TextSource
     from recto.tasks.run import RunReport
 
 STOPPED = "stopped; what was done is kept: `recto agent run --continue` continues"
@@ -119,12 +122,11 @@ def _emitted(events: "Generator[Event]") -> "RunReport":
     """Emit the report as JSON, even if the run fails."""
     from recto.events import RunEnded  # the engine's events: only to run
 
-    reports: list[RunReport] = []
     for event in events:
         if isinstance(event, RunEnded):
             show.emit(event.report.to_json())
-            reports.append(event.report)
-    return reports[-1]
+            report = event.report
+    return report
 
 
 def follow_run(
@@ -164,17 +166,21 @@ def list_agents(as_json: bool) -> None:
 
     Example: recto agent list
     """
-    from recto.cli.drawing.agents import agent_summary, agent_table  # agents' values: `--help` does without
-
     agents = _agents()
-    found = [agents.read(name) for name in agents.names()]
-    if as_json:
-        for agent in found:
-            show.emit(agent_summary(agents, agent))
-    else:
-        for line in agent_table(agents, found):
-            show.say(line)
-    for note in (*agents.invalid_folders(), *(note for agent in found for note in agent.notes if not as_json)):
+    notes = [*agents.invalid_folders()]
+    for name in agents.names():
+        agent = agents.read(name)
+        where = [agents.scope_of(folder) for _, folder in agents.agent_folders(name)]
+        counts = {"rules": len(agent.rules), "references": len(agent.references), "servers": len(_servers(agent))}
+        if as_json:
+            told = {"name": name, "description": agent.description, "model": agent.model, "where": where}
+            show.emit(told | counts | {"notes": list(agent.notes)})
+            continue
+        have = ", ".join(show.counted(count, noun.removesuffix("s")) for noun, count in counts.items() if count)
+        owner = ", ".join(where) or "built in"
+        show.say(f"{name:<16}  {owner}  {have or 'no sources'}  {show.shortened(agent.description, 60)}".rstrip())
+        notes += agent.notes
+    for note in notes:
         show.note(note)
 
 
@@ -188,17 +194,82 @@ def show_agent(name: str, as_json: bool) -> None:
 
     Example: recto agent show clerk
     """
-    from recto.cli.drawing.agents import agent_lines, agent_to_json  # as above
-
     agents = _agents()
     agent = agents.read(name)
+    told = _agent_to_json(agents, agent)
     if as_json:
-        show.emit(agent_to_json(agents, agent))
+        show.emit(told)
         return
-    for line in agent_lines(agents, agent):
-        show.say_styled(line)
+    show.say(f"{name}  {agent.description}".rstrip(), bold=True)
+    folders = {agents.scope_of(folder): str(folder) for _, folder in agents.agent_folders(name)}
+    values: dict[str, Any] = {"model": agent.model or None, "system_prompt": agent.system_prompt, **agent.context}
+    facts = {key: show.shortened(show.literal(value), 60) for key, value in values.items() if value is not None}
+    show.facts(
+        (folders | {key: f"{value}  [{agents.scope_of(agent.origins[key])}]" for key, value in facts.items()}).items(),
+        26,
+    )
+    for heading in ("rules", "references", "servers"):
+        if rows := told[heading]:
+            show.say(f"\n{heading.capitalize()}", bold=True)
+        for row in rows:
+            _tell_source(row)
+    if not folders:
+        show.say(f"\nit is built in; `recto agent new {name}` gives it a folder")
     for note in agent.notes:
         show.note(note)
+
+
+def _tell_source(row: dict[str, Any], indent: str = "  ") -> None:
+    """A rule, reference, server or tool, with what it is made of."""
+    facts = [row.get("approval"), row.get("where"), "" if row.get("enabled", True) else "not enabled"]
+    facts += [f"priority {row['priority']}"] if "priority" in row else []
+    badge = f"[{row.get('include', 'always').capitalize()}]"
+    show.say(f"{indent}{badge:<8} {row['name']}  {', '.join(filter(None, facts))}".rstrip())
+    line = row.get("url") or " ".join([row.get("command", ""), *row.get("args", ())]).strip()
+    handed = [f"{name}={value}" for key in ("env", "headers") for name, value in row.get(key, {}).items()]
+    for text in (row.get("description"), " · ".join(filter(None, (line, *handed))), row.get("from")):
+        if text:
+            show.say(f"{indent}         {show.shortened(text, 200)}", dim=True)
+    for name, tool in row.get("tools", {}).items():
+        _tell_source({"name": name, **tool}, f"{indent}  ")
+
+
+def _servers(agent: "Agent") -> list["ServerConfig"]:
+    from recto.sources.source import BUILT_IN_SERVER  # as in _agents
+
+    return [server for server in agent.servers if server.name != BUILT_IN_SERVER]
+
+
+def _agent_to_json(agents: "Agents", agent: "Agent") -> dict[str, Any]:
+    return {
+        **{name: getattr(agent, name) for name in ("name", "description", "model", "system_prompt")},
+        "context": dict(agent.context),
+        "from": dict(agent.origins),
+        "rules": [_text_to_json(agents, each) for each in agent.rules],
+        "references": [_text_to_json(agents, each) for each in agent.references],
+        "servers": [_server_to_json(each) for each in agent.servers],
+        "notes": list(agent.notes),
+    }
+
+
+def _text_to_json(agents: "Agents", source: "TextSource") -> dict[str, Any]:
+    names = ("name", "include", "priority", "enabled", "description")
+    told = {"id": str(source.id)} | {name: getattr(source, name) for name in names}
+    return told | {"characters": len(source.text), "where": agents.scope_of(source.path), "path": source.path}
+
+
+def _server_to_json(server: "ServerConfig") -> dict[str, Any]:
+    from recto.sources.server_config import HIDDEN, without_secret_address, without_secrets  # as in _agents
+    from recto.sources.source import BUILT_IN_SERVER
+
+    said = server.to_json()
+    hidden: dict[str, Any] = {key: dict.fromkeys(said[key], HIDDEN) for key in ("env", "headers") if key in said}
+    hidden |= {"args": without_secrets(said["args"])} if "args" in said else {}
+    hidden |= {"url": without_secret_address(said["url"])} if "url" in said else {}
+    # without a file, built-in tools decide
+    modes = {"include": server.include or "always", "approval": server.approval or "ask"}
+    told = {"enabled": server.enabled, "is_yours": server.is_yours, "from": server.origin}
+    return {"name": server.name} | said | hidden | ({} if server.name == BUILT_IN_SERVER else modes) | told
 
 
 # -- making
@@ -235,48 +306,42 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
 @click.argument("key", required=False)
 @click.argument("value", required=False)
 @click.option("--unset", is_flag=True, help="Remove the setting from the agent's file.")
-@click.option("--edit", is_flag=True, help="Open the agent's file in your editor.")
 @options.as_json_option
-def config(name: str, key: str | None, value: str | None, unset: bool, edit: bool, as_json: bool) -> None:
+def config(name: str, key: str | None, value: str | None, unset: bool, as_json: bool) -> None:
     """See or change the settings of an agent, each with the file that says it.
 
     Example: recto agent config clerk context.threshold 0.7
     """
-    if (edit and (key or unset)) or (unset and (value is not None or key is None)):
-        raise click.UsageError("Give KEY with --unset, nothing with --edit, else KEY and VALUE.")
+    if unset and (value is not None or key is None):
+        raise click.UsageError("Give KEY with --unset, else KEY and VALUE.")
     agents = _agents()
     agents.check(name)
     about = ""
-    if edit:
-        _edit(agents, name, as_json)
-        return
     if key is None:
-        _tell_settings(agents, name, as_json)
+        for each in agents.settings(name):
+            spec, found, origin = each.spec, each.value, each.origin
+            if as_json:
+                show.emit({"key": spec.key, "value": found, "from": origin, "allowed": spec.allowed, "help": spec.help})
+            else:
+                own = Path(origin).parent in {folder for _, folder in agents.agent_folders(name)}
+                show.say(f"{spec.key} = {show.shortened(show.literal(found), 80)}  [{origin}]", bold=own, dim=not own)
     elif unset:
-        _unset(agents, name, key, as_json)
+        path = agents.unset(name, key)
+        now = agents.setting(name, key)
+        told = {"agent": name, "key": now.spec.key, "value": now.value, "from": now.origin, "file": str(path)}
+        said = f"{now.spec.key} is removed from {path}; it is {show.literal(now.value)} now  [{now.origin}]"
+        show.answer(told if as_json else said)
         return
     elif value is not None:
         _set(agents, name, key, value, as_json)
     else:
-        found = agents.setting(name, key)
-        about = found.spec.key
-        told = {"key": about, "value": found.value, "from": found.origin}
-        show.answer(told if as_json else found.value if isinstance(found.value, str) else show.literal(found.value))
+        one = agents.setting(name, key)
+        about = one.spec.key
+        told = {"key": about, "value": one.value, "from": one.origin}
+        show.answer(told if as_json else one.value if isinstance(one.value, str) else show.literal(one.value))
     for note in agents.read(name).notes:  # the user may be here to fix broken files
         if about in note:
             show.note(note)
-
-
-def _tell_settings(agents: "Agents", name: str, as_json: bool) -> None:
-    from recto.agents.agents import AGENT_FILE  # as in _agents
-
-    for each in agents.settings(name):
-        spec, value, origin = each.spec, each.value, each.origin
-        if as_json:
-            show.emit({"key": spec.key, "value": value, "from": origin, "allowed": spec.allowed, "help": spec.help})
-        else:
-            own = Path(origin).name == AGENT_FILE
-            show.say(f"{spec.key} = {show.shortened(show.literal(value), 80)}  [{origin}]", bold=own, dim=not own)
 
 
 def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> None:
@@ -289,32 +354,5 @@ def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> No
         if here.is_file() and not (agents.writable_file(name).parent / typed).is_file():
             typed = str(here)
     path = agents.set_value(name, key, typed)
-    show.answer(
-        {"agent": name, "key": key, "value": typed, "file": str(path)}
-        if as_json
-        else f"{key} = {show.literal(typed)} in {path}"
-    )
-
-
-def _unset(agents: "Agents", name: str, key: str, as_json: bool) -> None:
-    path = agents.unset(name, key)
-    found = agents.setting(name, key)
-    if as_json:
-        told = {"agent": name, "key": found.spec.key, "value": found.value, "from": found.origin, "file": str(path)}
-        show.emit(told)
-    else:
-        show.say(f"{found.spec.key} is removed from {path}; it is {show.literal(found.value)} now  [{found.origin}]")
-
-
-def _edit(agents: "Agents", name: str, as_json: bool) -> None:
-    from recto.cli.terminal import edited  # only to edit
-
-    path = agents.writable_file(name)
-    text = edited(agents.text(name))
-    if text is not None:
-        agents.write_text(name, text)
-    notes = agents.read(name).notes
-    told = {"agent": name, "file": str(path), "changed": text is not None, "notes": notes}
-    show.answer(told if as_json else f"{path} is {'as it was' if text is None else 'changed'}")
-    for note in () if as_json else notes:
-        show.note(note)
+    told = {"agent": name, "key": key, "value": typed, "file": str(path)}
+    show.answer(told if as_json else f"{key} = {show.literal(typed)} in {path}")
