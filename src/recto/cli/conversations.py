@@ -30,8 +30,6 @@ LATEST = 100
 # The speed of a reader, roughly.
 WORDS_PER_S = 4.0
 ROLES = ["system", "user", "assistant", "tool"]
-# Fewer messages are indexed without a note.
-MANY = 100
 # The word to type before a permanent removal, and how many conversations that question names.
 CONFIRMATION, NAMED = "yes", 10
 UNSURE = "what is removed from the trash cannot be brought back: --yes removes it without asking"
@@ -227,15 +225,10 @@ def search(words: tuple[str, ...], as_json: bool, **where: Any) -> None:
 
 
 def _fill(desk: "Desk", *, anew: bool = False) -> str:
-    """Update the index, with a note if that takes a while. Returns the reason for a rebuild, if any."""
-    status = desk.index_status()
-    left = status.messages - status.indexed
-    why = status.renewed or (f"the search index lacks {show.counted(left, 'message')}" if left > MANY else "")
-    if why and not anew:
-        show.note(why)
+    """Update the index. Returns the reason for a rebuild, if any."""
     with bar("indexing") as tell:
         filled = desk.index(tell, anew=anew)
-    if filled.renewed and (anew or filled.renewed != status.renewed):
+    if filled.renewed:
         show.note(filled.renewed)
     return filled.renewed
 
@@ -245,8 +238,7 @@ def _lacking(status: "IndexStatus") -> str:
     if status.embedder is None or status.why or not status.waiting:
         return ""
     passages = show.counted(status.waiting, "passage")
-    how = "`recto conversations index --vectors` makes them"
-    return f"{passages} can be found by words only, until vectors are made: {how}"
+    return f"{passages} can be found by words only, until `recto conversations index --vectors` made their vectors"
 
 
 @command.command("index")
@@ -265,19 +257,12 @@ def index(vectors: bool, rebuild: bool, as_json: bool) -> None:
             with bar("making vectors") as tell:
                 desk.index(tell, vectors=True)
         status = desk.index_status()
-        why = failed or status.why
+    names = ("messages", "indexed", "vectors", "waiting", "embedder")
+    told = {name: getattr(status, name) for name in names} | {"why": failed or status.why or None}
     if as_json:
-        known = {name: getattr(status, name) for name in ("messages", "indexed", "vectors", "waiting", "embedder")}
-        show.emit(known | {"why": why or None})
+        show.emit(told)
     else:
-        embedder = status.embedder or "none"
-        facts = {
-            "messages": f"{status.messages:,}",
-            "indexed": f"{status.indexed:,}",
-            "vectors": f"{status.vectors:,}; {show.counted(status.waiting, 'passage')} waiting",
-            "embedder": f"{embedder}: {why}" if why else embedder,
-        }
-        show.facts(facts.items())
+        show.facts((name, "none" if value is None else f"{value}") for name, value in told.items())
     if vectors and (status.waiting or status.embedder is None):
         sys.exit(1)
 

@@ -36,11 +36,10 @@ COMMANDS = {
     "models": "List models, and fetch those that run on this machine.",
     "serve": "Serve OpenAI's and Anthropic's API to other programs.",
     "mcp": "Let other assistants search and read your notes, conversations and memory, as an MCP server.",
-    "plugins": "List what other packages add: providers, strategies, embedders, tools.",
     "keys": "Store keys of providers, list where they come from, remove them.",
 }
 # A command is `command` in the module of its name, or has its own name in another module.
-NEIGHBOURS = {"web": "serve", "mcp": "serve", "plugins": "config", "keys": "models"}
+NEIGHBOURS = {"web": "serve", "mcp": "serve", "keys": "models"}
 INTERRUPTED = 130
 
 

@@ -16,7 +16,6 @@ from rich.text import Text
 from recto.api.actions import BY_NAME, FOLLOWS_SETTINGS, Action, offered
 from recto.chat.blocks import Compaction
 from recto.chat.compaction_words import block_in_words
-from recto.chat.message import Message
 from recto.cli import options
 from recto.cli.agent import follow_run
 from recto.cli.chat_state import ChatState
@@ -154,8 +153,7 @@ def _do_summary(chat: ChatState, argument: str) -> None:
     if argument == "edit":
         _edit_summary(chat, block)
     elif argument == "lost":
-        found, archived = chat.talk.lost_statements(LOST_MESSAGES), block.messages_archived
-        _print_lines(chat, lost_in_words(found, looked_at=min(LOST_MESSAGES, archived), archived=archived))
+        _print_lines(chat, lost_in_words(chat.talk.lost_statements(LOST_MESSAGES), block.messages_archived))
     else:
         chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
         chat.console.print()
@@ -261,15 +259,14 @@ def _do_references(chat: ChatState, argument: str) -> None:
 def _documents(chat: ChatState, argument: str) -> None:
     """List the documents of the last turn that has any; with `all`, of every turn."""
     found = chat.talk.messages(limit=None if argument == ALL else LATEST)
-    turns = [message for message in found if message.references]
-    if not turns:
+    places = [at for at, message in enumerate(found) if message.references]
+    if not places:
         chat.tell("no documents were referred to")
         return
     if argument != ALL:
-        last = max(at for at, message in enumerate(found) if message.references)
-        starts = [at for at, message in enumerate(found[: last + 1]) if message.role == "user"]
-        turns = found[starts[-1] if starts else last : last + 1]
-    for line in message_references(turns, is_terminal=chat.console.is_terminal, fold=None):
+        starts = [at for at, message in enumerate(found[: places[-1] + 1]) if message.role == "user"]
+        found = found[starts[-1] if starts else places[-1] : places[-1] + 1]
+    for line in message_references(found, is_terminal=chat.console.is_terminal, fold=None):
         chat.console.print(Text.from_ansi(line))
 
 
@@ -294,26 +291,23 @@ def _do_rules(chat: ChatState, argument: str) -> None:
 
 def _sources(chat: ChatState, command: str, argument: str) -> None:
     verb, _, rest = argument.partition(" ")
-    name = rest.strip()
-    if verb in ("", ALL) and not name:
+    name, _, mode = rest.strip().rpartition(" ")
+    if argument in ("", ALL):
         _list_sources(chat, command, fold=None if verb else FOLD)
-    elif verb == "mode" and " " in name:
-        name, _, mode = name.rpartition(" ")
+    elif verb == "mode" and name:
         act(chat, "sources mode", named=_id(command, name), mode=mode)
-    elif verb in ("add", "remove") and name:
-        act(chat, f"sources {verb}", names=(_id(command, name),))
+    elif verb in ("add", "remove") and rest.strip():
+        act(chat, f"sources {verb}", names=(_id(command, rest),))
     else:
         more = ", ask NAME, servers" if command == "tools" else ""
         raise Invalid(f"/{command} takes add NAME, remove NAME, mode NAME MODE{more}, all, or nothing")
 
 
 def _id(command: str, name: str) -> str:
-    """The id for a typed name, with or without quotes and kind (`/rules add rule:latin`)."""
-    typed, colon, rest = name.strip().partition(":")
-    unquoted = rest.strip() if colon and typed.lower().lstrip("@") in PREFIXES[command] else name.strip()
-    if len(unquoted) > 1 and unquoted[0] == unquoted[-1] == '"':
-        unquoted = unquoted[1:-1].strip()
-    return f"{NAMED[command]}:{unquoted}"
+    """The id for a typed name, with or without its kind (`/rules add rule:latin`)."""
+    kind, colon, rest = name.strip().partition(":")
+    typed = rest if colon and kind.lower() in PREFIXES[command] else name
+    return f"{NAMED[command]}:{typed.strip()}"
 
 
 def _list_sources(chat: ChatState, command: str, fold: int | None) -> None:
@@ -332,17 +326,15 @@ def _list_sources(chat: ChatState, command: str, fold: int | None) -> None:
 def _do_memory(chat: ChatState, argument: str) -> None:
     verb, _, rest = argument.partition(" ")
     rest = rest.strip()
-    if verb in ("add", "forget") and not rest:
-        raise Invalid("/memory takes add TEXT, forget N, words to look for, or nothing")
-    if verb == "add":
+    if verb == "add" and rest:
         for line in learned_lines(chat.desk.facts.learn(rest, conversation=chat.talk.id)):
             chat.tell(line)
-    elif verb == "forget":
-        if not rest.isdecimal():
-            raise Invalid("/memory forget takes the number of a fact, which /memory WORDS shows")
+    elif verb == "forget" and rest.isdecimal():
         known = chat.desk.facts.fact(int(rest))
         if not chat.is_at_terminal or said_yes(chat.console, f"forget “{shortened(known.text, 60)}”? [y]es / [N]o "):
             chat.tell(f"forgotten: {shortened(chat.desk.facts.forget(known.number).text, 70)}")
+    elif verb in ("add", "forget"):
+        raise Invalid("/memory takes add TEXT, forget N, words to look for, or nothing")
     elif argument:
         act(chat, "memory search", text=argument, limit=FOLD)
     else:
@@ -444,34 +436,25 @@ def _do_fork(chat: ChatState, argument: str) -> None:
     chat.tell("/fork MESSAGE continues from one of them")
 
 
-def _tell_follows(chat: ChatState, message: Message, text: str = "") -> None:
-    text = shortened(text or message.text, 60)
-    chat.tell(f"the next message follows #{message.said}" + (f": {text}" if text else ""))
-
-
 def _do_branches(chat: ChatState, argument: str) -> None:
     ends = chat.talk.branches()
-    if not ends:
-        raise NotFound("there is no branch yet: the conversation has no message")
     if argument:
-        place = int(argument) if argument.isdecimal() else 0
-        if not 0 < place <= len(ends):
+        if not (argument.isdecimal() and 0 < int(argument) <= len(ends)):
             raise NotFound(f"there is no branch {argument}; there are {len(ends)}: /branches lists them")
-        end = ends[place - 1].message
+        end = ends[int(argument) - 1].message
         chat.talk.fork(end.id)
-        _tell_follows(chat, end, branch_in_words(end))
+        chat.tell(f"the next message follows #{end.said}: {shortened(branch_in_words(end), 60)}")
         return
     for number, each in enumerate(ends, 1):
         mark, leaf = "*" if each.is_head else " ", each.message
         chat.tell_row(f"{mark} {number:>2}  {when(leaf.created)}  #{leaf.said:<3}  ", branch_in_words(leaf))
-    if len(ends) > 1:
-        chat.tell("/branches N continues at the end of one of them")
+    chat.tell("/branches N continues at the end of one of them" if ends else "there is no branch yet")
 
 
 def _do_history(chat: ChatState, argument: str) -> None:
-    if argument and not (argument.isdecimal() and argument.isascii() and int(argument) > 0):
+    if argument and not (argument.isdecimal() and int(argument)):
         raise Invalid("/history takes how many messages to list, or nothing")
-    chat.offer("list", int(argument) if argument else LISTED)
+    chat.offer("list", int(argument or LISTED))
 
 
 def _do_search(chat: ChatState, argument: str) -> None:
@@ -495,10 +478,8 @@ def _do_conversations(chat: ChatState, argument: str) -> None:
         mark = "*" if each.number == chat.talk.number else " "
         head = f"{mark} {f'#{each.number}':>{width}}  {when(each.updated)}  {each.messages:>5}  "
         chat.tell_row(head, titled(each))
-    if found:
-        chat.tell("/switch NAME continues one of them, by its number or title")
-    else:
-        chat.tell("no conversation was found" if argument else "there is no conversation yet")
+    none = "no conversation was found" if argument else "there is no conversation yet"
+    chat.tell("/switch NAME continues one of them, by its number or title" if found else none)
 
 
 def _do_switch(chat: ChatState, argument: str) -> None:
@@ -543,18 +524,19 @@ def _do_edit(chat: ChatState, argument: str) -> None:
         chat.offer("edit")
         chat.tell("/edit MESSAGE changes one of yours; TEXT after it replaces its text at once")
         return
-    message = chat.talk.message(named)
-    wanted: str | None = text.strip() or message.text
-    if not text.strip() and message.role == "user":
+    message, wanted = chat.talk.message(named), text.strip()
+    if not wanted and message.role == "user":
         if not options.has_keyboard():
             raise Invalid("there is no keyboard to edit with: /edit MESSAGE TEXT gives the new text")
-        wanted = edited(message.text)
-    if wanted is None:
-        chat.tell("the message is unchanged")
-        return
+        wanted = edited(message.text) or ""
+        if not wanted:
+            chat.tell("the message is unchanged")
+            return
     listener = chat.listener()
-    events = chat.talk.stream_edit(message.id, wanted, can_ask=listener.answers, strategy=chat.strategy)
-    follow(events, listener, chat.watch)
+    new = wanted or message.text
+    follow(
+        chat.talk.stream_edit(message.id, new, can_ask=listener.answers, strategy=chat.strategy), listener, chat.watch
+    )
 
 
 def _do_regenerate(chat: ChatState, argument: str) -> None:
@@ -565,33 +547,26 @@ def _do_regenerate(chat: ChatState, argument: str) -> None:
 
 def _do_goal(chat: ChatState, argument: str) -> None:
     """Work toward a goal; without an argument, show the plan of the last one."""
-    run = chat.talk.last_run() if argument in ("", "stop") else None
-    if argument == "stop":
-        # `ChatState.take` stops a current run: this command would run after it
-        if run is None or run.status == "done":
-            raise Invalid("no goal is being worked on")
-        chat.tell(f"no run is going on; the last one is {run.status}: /goal continue resumes it")
-    elif argument:
+    word, _, steps = argument.partition(" ")
+    if argument and argument != "stop":
         if chat.is_at_terminal:
             chat.ask_trust()
         listener = chat.listener()
-        word, _, steps = argument.partition(" ")
-        continues = word == "continue" and (not steps or (steps.strip().isdecimal() and len(steps.strip()) <= 5))
-        events = chat.talk.stream_goal(
-            None if continues else argument,
-            max_steps=int(steps) if continues and steps else None,
-            can_ask=listener.answers,
-            strategy=chat.strategy,
-        )
+        continues = word == "continue" and (not steps or steps.strip().isdecimal())
+        most, can_ask = int(steps) if continues and steps else None, listener.answers
+        goal = None if continues else argument
+        events = chat.talk.stream_goal(goal, can_ask=can_ask, strategy=chat.strategy, max_steps=most)
         follow_run(events, listener, chat.talk, chat.watch)
-    elif run:
-        for line in plan_tree(run.goal, run.plan):
-            chat.tell(line)
-        because = f": {run.because}" if run.because else ""
-        status = "interrupted" if run.status == "running" else run.status
-        chat.tell(f"{status}{because}; {run.steps} of {run.max_steps} steps used")
-    else:
-        chat.tell("there is no goal yet: /goal TEXT begins to work toward one")
+        return
+    run = chat.talk.last_run()
+    # `ChatState.take` stops a current run: this command would run after it
+    if run is None or (argument and run.status == "done"):
+        raise Invalid("no goal is being worked on: /goal TEXT begins to work toward one")
+    for line in plan_tree(run.goal, run.plan):
+        chat.tell(line)
+    because = f": {run.because}" if run.because else ""
+    status = "interrupted" if run.status == "running" else run.status
+    chat.tell(f"{status}{because}; {run.steps} of {run.max_steps} steps used; /goal continue resumes it")
 
 
 def _do_quit(chat: ChatState, argument: str) -> None:

@@ -174,10 +174,10 @@ def _tell_removal(report: "PruneReport", *, is_past: bool) -> None:
     else:
         parts = (("conversation", len(found.conversations)), ("message", found.messages), ("request", found.requests))
         show.say("goes: " + ", ".join(show.counted(number, noun) for noun, number in parts))
-        if found.used_since:
-            show.say(f"stays: {show.counted(found.used_since, 'older conversation')} used since")
-        if found.facts:
-            show.say(f"stays: {show.counted(found.facts, 'fact')} learned from them (`recto memory list`)")
+        kept = ((found.used_since, "older conversation", "used since"), (found.facts, "fact", "learned from them"))
+        for number, noun, why in kept:
+            if number:
+                show.say(f"stays: {show.counted(number, noun)} {why}")
     for file in report.deleted_backups:
         show.say(f"{'deleted' if is_past else 'goes'}: {file}")
     for file in report.copies if found.conversations else ():
@@ -185,14 +185,13 @@ def _tell_removal(report: "PruneReport", *, is_past: bool) -> None:
 
 
 def _removal_to_json(report: "PruneReport") -> dict[str, object]:
-    found, copies = report.found, [str(each) for each in report.copies]
+    found = report.found
     return {
         "conversations": [each.id for each in found.conversations],
-        "messages": found.messages,
-        "requests": found.requests,
+        **{name: getattr(found, name) for name in ("messages", "requests", "used_since", "facts")},
         "removed": report.removed,
-        "deleted_backups": [str(each) for each in report.deleted_backups],
-        "stays": {"used_since": found.used_since, "facts": found.facts, "copies": copies},
+        "deleted_backups": list(map(str, report.deleted_backups)),
+        "copies": list(map(str, report.copies)),
     }
 
 

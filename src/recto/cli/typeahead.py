@@ -20,7 +20,7 @@ from recto.errors import RectoError
 # Keys that arrive as several characters: Alt-Enter, up arrow, and all others, which are ignored.
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O[A-Za-z]|[^\[O])")
 _NEW_LINE, _UP = ("\x1b\r", "\x1b\n"), ("\x1b[A", "\x1bOA")
-_ERASE, _ERASE_WORD, _ERASE_LINE = ("\x7f", "\b"), "\x17", "\x15"
+_ERASE, _ERASE_LINE = ("\x7f", "\b"), "\x15"
 READ_SIZE = 4096
 
 
@@ -105,9 +105,6 @@ class Typeahead:
             self.text = self.text[:-1]
         elif key == _ERASE_LINE:
             self.text = ""
-        elif key == _ERASE_WORD:
-            kept = self.text.rstrip()
-            self.text = kept[: len(kept) - len(kept.split()[-1])] if kept else ""
         elif key.isprintable() or key == "\t":
             self.text += key
 

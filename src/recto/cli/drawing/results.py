@@ -66,7 +66,7 @@ def _restored(done: Done) -> int:
 
 
 def _draw_undone(out: Out, done: Done) -> None:
-    out.say(f"{done.talk.name}: {undone_in_words(done.talk, done.result, _restored(done))}")
+    out.say(f"{done.talk.name}: {undone_in_words(done.result, _restored(done))}")
 
 
 def _in_talk(of_result: Callable[[Done], Json]) -> Callable[[Done], Iterable[Json]]:

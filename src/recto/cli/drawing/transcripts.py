@@ -29,7 +29,6 @@ from recto.chat.compaction_words import (
 from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.drawing.references import references_shown
-from recto.errors import RectoError
 from recto.events import ContextCompacted, SummaryProgress, SummaryRequested, Working
 from recto.reports.transcript import TranscriptEntry
 from recto.tasks.plan import PlanStep, TaskPlan
@@ -145,10 +144,7 @@ def _made(block: Compaction) -> str:
 def no_summary_in_words(block: Compaction) -> str:
     if block.last is None:
         return "There is no summary: nothing is archived; what is long is sent as an excerpt."
-    left_out = (
-        "what was said before the clear is not sent" if block.made_by == "clear" else "what is archived was left out"
-    )
-    return f"There is no summary: {left_out}."
+    return "There is no summary: what is archived is not sent."
 
 
 def beside_summary(block: Compaction) -> Iterator[str]:
@@ -170,15 +166,10 @@ def beside_summary(block: Compaction) -> Iterator[str]:
         yield from ("", f"{counts}.")
 
 
-def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, archived: int) -> Iterator[str]:
-    """The number of statements that are only in the archive."""
-    if not found and looked_at < archived:
-        yield f"Of the last {show.counted(looked_at, 'archived message')} nothing is only in the archive."
-    elif not found:
-        yield "Nothing is only in the archive: the summary and its ledger have every statement that was found."
-    else:
-        shown = f"the last {looked_at:,} of " if looked_at < archived else ""
-        yield f"{show.counted(len(found), 'statement')} of {shown}{show.counted(archived, 'archived message')}:"
+def lost_in_words(found: Sequence[tuple[int, str, str]], archived: int) -> Iterator[str]:
+    """The statements that are only in the archive, of the latest archived messages."""
+    looked = f"the last {LOST_MESSAGES} of " if archived > LOST_MESSAGES else ""
+    yield f"{show.counted(len(found), 'statement')} only in {looked}{show.counted(archived, 'archived message')}:"
     yield from quoted_in_words(found)
 
 
@@ -192,19 +183,11 @@ def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]
         before = head
 
 
-def undone_in_words(talk: "Talk", block: Compaction, back: int) -> str:
+def undone_in_words(block: Compaction, back: int) -> str:
     """The result of undoing a compaction."""
-    try:
-        left_out = talk.window().plan.left_out.count
-    except RectoError:  # without the model its window is unknown
-        left_out = 0
-    if left_out:
-        told = f"the summary is taken back, but the window has no room for {show.counted(left_out, 'message')}"
-        return f"{told}: the next request leaves them out; `recto context compact` or /compact sums them up again"
     size, after = block.context_size_before, block.context_size_after
     sizes = f" ({size:,} → {after:,} tokens)" if size or after else ""
-    said = f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
-    return f"{said}, behind the summary of what came before" if block.summary else said
+    return f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
 
 
 def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
@@ -317,14 +300,10 @@ def plan_tree(goal: str, plan: TaskPlan, *, width: int = GOAL_WIDTH) -> list[str
 def _branch(step: PlanStep, is_last: bool, width: int) -> Iterator[str]:
     if show.is_plain():
         yield f"  {step.status}: {show.visible(step.text)}"
-        yield from (f"    {show.visible(file)}" for file in step.files)
-        return
-    fork, trunk = ("└─", "  ") if is_last else ("├─", "│ ")
-    sign = f"{fork} {SIGNS[step.status]} "
-    yield sign + show.shortened(step.text, width - len(sign))
-    for place, file in enumerate(step.files, 1):
-        twig = "└─" if place == len(step.files) else "├─"
-        yield f"{trunk}   {twig} " + show.shortened(file, width - len(trunk) - 6)
+    else:
+        sign = f"{'└─' if is_last else '├─'} {SIGNS[step.status]} "
+        yield sign + show.shortened(step.text, width - len(sign))
+    yield from (f"{'  ' if is_last else '│ '}     {show.shortened(file, width - 8)}" for file in step.files)
 
 
 def progress_line(plan: TaskPlan, step: int, max_steps: int) -> str:
