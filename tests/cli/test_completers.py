@@ -15,11 +15,8 @@ from tests.cli.test_vault import boat
 from tests.conftest import examples
 
 from recto.api.suggestions import file_paths, note_names
-from recto.cli.prompt import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
+from recto.cli.prompt import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter
 from recto.cli.slash import COMMANDS
-from recto.errors import Invalid
-from recto.sources.documents import mentioned_sources
-from recto.sources.source import Reference, Rule
 from recto.vault.links import find_links
 from recto.vault.vault import Vault
 
@@ -211,52 +208,3 @@ def test_a_mention_of_a_source_is_no_path(vault: Vault) -> None:
     assert offered(FileCompleter(lambda: vault, None), "@rule:sty") == []
     assert offered(FileCompleter(lambda: vault, None), "@Rule:sty") == []
     assert offered(FileCompleter(lambda: vault, None), "@rule/sty") == ["@rule/style.md"]
-
-
-# -- sources
-
-STYLE = Rule("style", "Be short.", description="How we write", include="always")
-TESTS = Rule("my tests", "Test.", include="agent")
-OFF = Rule("off", "Nothing.", enabled=False)
-QUOTED = Rule('say "hi"', "Greet.")
-PRICES = Reference("prices", "20 euros.", description="What it costs")
-
-
-def of(*sources: Rule | Reference) -> SourceCompleter:
-    return SourceCompleter(lambda: [each for each in sources if each.enabled])
-
-
-SOURCES = of(STYLE, TESTS, OFF, QUOTED, PRICES)
-
-
-def test_an_agent_that_cannot_be_read_offers_nothing() -> None:
-    def broken() -> list[Rule | Reference]:
-        raise Invalid("its folder is gone")
-
-    assert offered(SourceCompleter(broken), "@rule:") == []
-
-
-def test_mentions_are_completed_with_quotes_where_they_need_them() -> None:
-    assert offered(SOURCES, "as @rule:sty") == ["as @rule:style"]
-    assert offered(SOURCES, "as @rule:") == ["as @rule:style", 'as @rule:"my tests"']
-    assert offered(SOURCES, 'as @rule:"my te') == ['as @rule:"my tests"']
-    assert offered(SOURCES, 'as @rule:"my te', '" says') == ['as @rule:"my tests" says']
-    assert offered(SOURCES, "one\ntwo (@ref:pri") == ["one\ntwo (@ref:prices"]
-    assert offered(SOURCES, "@reference:") == ["@reference:prices"]
-    assert offered(SOURCES, "as @Rule:sty") == ["as @Rule:style"]
-
-
-@pytest.mark.parametrize("typed", ["/rules add st", "me@rule:st", "\\@rule:st", "@rule"])
-def test_no_source_is_offered_elsewhere(typed: str) -> None:
-    assert offered(SOURCES, typed) == []
-
-
-@given(
-    st.lists(st.text("ab c'.,)*_<>|`@#\"\n", min_size=1, max_size=6), min_size=1, max_size=4, unique_by=str.casefold)
-)
-def test_every_mention_that_is_offered_means_its_rule(names: list[str]) -> None:
-    rules = [Rule(name.strip(), "x") for name in names if name.strip()]
-    for text in offered(of(*rules), "see @rule:"):
-        (found,), problems = mentioned_sources(text, rules)
-        assert problems == []
-        assert found.name in text

@@ -77,7 +77,7 @@ def two(run: Run, script: Script) -> list[str]:
 @pytest.mark.parametrize("number", ["1", "#1"])
 def test_a_conversation_is_named_by_its_number(run: Run, two: list[str], number: str) -> None:
     assert rows(run("conversations", "show", number, "--json"))[0]["text"] == "first question"
-    for command in ("context show", "context stats", "context strategy", "conversations undo", "context clear"):
+    for command in ("context show", "context stats", "conversations undo", "context clear"):
         assert one(run(*command.split(), number, "--json"))["conversation"] == two[0]
 
 
@@ -94,7 +94,7 @@ def test_options_take_a_conversations_number_too(run: Run, two: list[str]) -> No
 def test_people_see_no_ids(run: Run, two: list[str]) -> None:
     for command in (
         *("conversations list", "conversations show", "conversations search question", "context show"),
-        *("context stats", "context strategy", "request show", "request diff", "sources list"),
+        *("context stats", "request show", "request diff", "sources list"),
         *("conversations pin 1", "conversations undo", "context clear"),
     ):
         done = run(*command.split())

@@ -47,7 +47,6 @@ LINES: dict[str, list[str]] = {
     "conversations delete": both("Branches"),
     "conversations empty-trash": both("--yes --older-than 30", "--yes"),
     "conversations fork": both("'#2' -c Branches", "'#99' -c Branches"),
-    "conversations index": both("", "--rebuild"),
     "conversations list": both("", "--limit 3", "--hidden", "--trash"),
     "conversations pin": both("'#1' -c Branches", "'#2' -c Branches"),
     "conversations priority": both("'#1' 9 -c Branches", "'#1' 11 -c Branches"),
@@ -119,7 +118,6 @@ LINES: dict[str, list[str]] = {
     "context stats": both(
         "", "'By a model'", "'A goal reached'", "'How long is she?'", "'Tools and notes'", "'Revised by hand' --by turn"
     ),
-    "context strategy": both("", "hybrid Branches", "default Branches", "nonsense Branches"),
     "context summary": both(
         "'By a model'",
         "'Chosen sentences' --all",
@@ -148,7 +146,7 @@ LINES: dict[str, list[str]] = {
     "sources list": both("", "-c 'The clerk'", "-c 'The clerk' --kind rule", "--agent clerk --kind tool"),
     "sources mode": both("rule:night always --agent clerk", "rule:night sometimes --agent clerk", "tool:tides agent"),
     "sources remove": both("rule:night -c 'The clerk'", "rule:style -c Branches"),
-    "sources stats": both("", "--agent clerk", "--by month", "--by day --since 2026-03-05"),
+    "sources stats": both("", "--agent clerk", "--since 2026-03-05"),
     "sources trust": both("tides", "nothing"),
     "agent config": both(
         "clerk",
@@ -217,7 +215,6 @@ LINES: dict[str, list[str]] = {
     "serve keys add": both("tablet --model openai:* --spend-day 2 --requests-per-minute 9", "laptop"),
     "serve keys list": both(""),
     "serve keys remove": both("phone", "phone"),
-    "plugins": both("", "--check"),
     "keys list": both(""),
     "keys remove": both("openai", "anthropic"),
     "keys set": [
@@ -254,7 +251,6 @@ PREPARED: dict[str, Callable[[Path], object]] = {
     "memory import": _write("facts.json", '["The dinghy is red", "The oars are ash"]'),
     "store restore": _backup,
     "keys remove": lambda root: (root / "home/keys.json").write_text('{"OPENAI_API_KEY": "sk-golden-0123456789"}'),
-    "conversations index": lambda root: (root / "home/search.db").unlink(),
     "vault index": lambda root: shutil.rmtree(root / "home/vaults"),
     "config trust": _trusting,
     "config distrust": _trusting,

@@ -115,7 +115,12 @@ def made_world(folder: Path) -> World:
     with surroundings(world):
         notes = f"--vault {world.notes}"
         # a suggestion brings the facts about notes up to date
-        for line in ("conversations index", "memory search Anna", f"vault index {notes}", f"vault suggest 15 {notes}"):
+        for line in (
+            "conversations search Anna",
+            "memory search Anna",
+            f"vault index {notes}",
+            f"vault suggest 15 {notes}",
+        ):
             CliRunner().invoke(recto_command, line.split(), catch_exceptions=False)
     world.keep()
     return world

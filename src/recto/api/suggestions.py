@@ -42,7 +42,7 @@ MOST_FILES = 200_000
 # one of these files; npm and Python do not.
 GENERATED_NAMES = {"node_modules", "bower_components", "__pycache__", "site-packages"}
 GENERATED_MARKS = {"pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"}
-NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
+_NEEDS_QUOTES = re.compile(r"[\s\"`<>|@]")
 # Characters that would end or divide a link; headings are found without them.
 _DIVIDERS = str.maketrans("[]#^|", "     ")
 # Cannot be typed on one line; must be tried in a link.
@@ -232,7 +232,7 @@ def file_paths(roots: Sequence[Path]) -> Iterator[Suggestion]:
     latest = sorted(known.values(), key=lambda each: -each[1])
     for path in dict.fromkeys(path for path, _ in latest):
         if not _UNQUOTED.search(path):
-            yield Suggestion(fold_name(path), f'"{path}"' if NEEDS_QUOTES.search(path) else path, path)
+            yield Suggestion(fold_name(path), f'"{path}"' if _NEEDS_QUOTES.search(path) else path, path)
 
 
 def _is_written_by_people(folder: str, names: Set[str]) -> bool:

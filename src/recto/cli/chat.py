@@ -118,19 +118,11 @@ def _ask_plainly(typed: str) -> str:
 
 def _open_prompt(chat: "ChatState") -> Callable[[str], str]:
     # prompt_toolkit: a fifth of a second
-    from recto.cli.prompt import (
-        AgentCompleter,
-        FileCompleter,
-        LinkCompleter,
-        SlashCompleter,
-        SourceCompleter,
-        open_prompt,
-    )
+    from recto.cli.prompt import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, open_prompt
     from recto.cli.slash import COMMANDS
 
     files = FileCompleter(lambda: chat.talk.vault, chat.desk.project or Path.cwd())
     completers = (
-        SourceCompleter(lambda: chat.talk.agent.enabled_texts),
         SlashCompleter({name: (known.help, known.words) for name, known in COMMANDS.items()}),
         LinkCompleter(lambda: chat.talk.vault),
         AgentCompleter(lambda: chat.desk.agents.names() if chat.talk.id is None else ()),

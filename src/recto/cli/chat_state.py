@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -184,12 +183,7 @@ class ChatState(Struct):
         told = [fold(line, self.console.width) for line in lines] if self.console.is_terminal else lines
         self.console.print(Text("\n".join(told), "dim"), soft_wrap=True)
 
-    def say(self, text: str, *, dim: bool | None = None) -> None:
-        """Print a line of a result; everything but replies is dim."""
-        self.tell(text)
-
-    def note(self, text: str) -> None:
-        self.tell(text)
+    say = note = tell
 
     def offer(self, command: str, limit: int = OFFERED) -> None:
         """List the latest messages, for a command without a message number."""
@@ -229,14 +223,10 @@ class ChatState(Struct):
     def greeting(self) -> str:
         """One line with the model, the vault and the state of the conversation."""
         agent, vault, latest = self.talk.agent.name, self.talk.vault, self.talk.messages(limit=1)
-        parts = [
-            self.talk.model,
-            *([] if agent == DEFAULT_AGENT else [f"agent {agent}"]),
-            f"vault {_shell_path(vault.root)}" if vault else "no vault",
-            f"{self.talk.name}, last used {when(latest[-1].created)}" if latest else self.talk.name,
-            "/help",
-        ]
-        return " · ".join(parts)
+        used = f", last used {when(latest[-1].created)}" if latest else ""
+        whose = "" if agent == DEFAULT_AGENT else f"agent {agent}"
+        notes = f"vault {vault.root}" if vault else "no vault"
+        return " · ".join(filter(None, (self.talk.model, whose, notes, f"{self.talk.name}{used}", "/help")))
 
     def status(self) -> str:
         """The toolbar's text as a sentence."""
@@ -255,12 +245,6 @@ class ChatState(Struct):
         if cell_len(size + rest) >= self.console.width:
             size, rest = f"{self.usage.percent:.0f} %", f"  {name}"
         return FormattedText([(meter_style(self.usage.percent, self.due_percent), size), ("", rest)])
-
-
-def _shell_path(folder: Path) -> str:
-    """The whole path, with ~ for the home: folders may have the same name."""
-    home = Path.home()
-    return f"~/{folder.relative_to(home)}" if home in folder.parents else str(folder)
 
 
 def meter_style(percent: float, due_percent: float | None) -> str:

@@ -1,4 +1,4 @@
-"""`recto conversations`: reading, replaying and searching conversations, the search index, and the trash.
+"""`recto conversations`: reading, replaying and searching conversations, and the trash.
 
 Renaming, branching, pinning and archiving are in the table of actions.
 """
@@ -16,22 +16,21 @@ from recto import wire
 from recto.chat.message import now
 from recto.cli import options, show
 from recto.cli.actions import add_commands
-from recto.cli.terminal import bar, forget_keys
+from recto.cli.terminal import bar
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
-    from recto.api.blocking import Desk, Talk
+    from recto.api.blocking import Talk
     from recto.chat.conversation import Conversation
     from recto.events import Event
-    from recto.recall.indexed_message import IndexStatus
 
 # Messages that are shown without --limit.
 LATEST = 100
 # The speed of a reader, roughly.
 WORDS_PER_S = 4.0
 ROLES = ["system", "user", "assistant", "tool"]
-# The word to type before a permanent removal, and how many conversations that question names.
-CONFIRMATION, NAMED = "yes", 10
+# Conversations named before they are removed.
+NAMED = 10
 UNSURE = "what is removed from the trash cannot be brought back: --yes removes it without asking"
 
 
@@ -209,65 +208,27 @@ def search(words: tuple[str, ...], as_json: bool, **where: Any) -> None:
 
     wanted = " ".join(words)
     with options.open_desk() as desk:
-        told = _fill(desk)
+        with bar("indexing") as tell:
+            desk.index(tell)
         found = desk.search(wanted, complete=True, **where)
-        status = desk.index_status()
         for hit in found:
             if as_json:
                 show.emit(found_to_json(hit))
             else:
                 for line in hit_lines(hit, wanted):
                     show.say_styled(line)
-        # a damaged index may fail only when it is read
-        renewed = "" if status.renewed == told else status.renewed
-        for text in filter(None, (renewed, found.note, _lacking(status), "" if found else "nothing was found")):
+        for text in filter(None, (desk.index_status().renewed, found.note, "" if found else "nothing was found")):
             show.note(text)
 
 
-def _fill(desk: "Desk", *, anew: bool = False) -> str:
-    """Update the index. Returns the reason for a rebuild, if any."""
-    with bar("indexing") as tell:
-        filled = desk.index(tell, anew=anew)
-    if filled.renewed:
-        show.note(filled.renewed)
-    return filled.renewed
-
-
-def _lacking(status: "IndexStatus") -> str:
-    """A note about passages without vectors."""
-    if status.embedder is None or status.why or not status.waiting:
-        return ""
-    passages = show.counted(status.waiting, "passage")
-    return f"{passages} can be found by words only, until `recto conversations index --vectors` made their vectors"
-
-
-@command.command("index")
-@click.option("--vectors", is_flag=True, help="Wait until all vectors are made.")
-@click.option("--rebuild", is_flag=True, help="Throw the index away and make a new one.")
-@options.as_json_option
-def index(vectors: bool, rebuild: bool, as_json: bool) -> None:
-    """Bring the search index up to date, and show what is in it.
-
-    Example: recto conversations index --vectors
-    """
-    with options.open_desk() as desk:
-        _fill(desk, anew=rebuild)
-        failed = desk.check_embedder()
-        if vectors and not failed:
-            with bar("making vectors") as tell:
-                desk.index(tell, vectors=True)
-        status = desk.index_status()
-    names = ("messages", "indexed", "vectors", "waiting", "embedder")
-    told = {name: getattr(status, name) for name in names} | {"why": failed or status.why or None}
-    if as_json:
-        show.emit(told)
-    else:
-        show.facts((name, "none" if value is None else f"{value}") for name, value in told.items())
-    if vectors and (status.waiting or status.embedder is None):
-        sys.exit(1)
-
-
 # -- the trash
+
+
+def removal(found: "Sequence[Conversation]") -> tuple[str, list[str]]:
+    """The question about a permanent removal, and what would be removed."""
+    named = [f"#{each.number}  {show.shortened(each.title, 70) or '(no title)'}" for each in found[:NAMED]]
+    more = [f"… and {len(found) - NAMED} more"] if len(found) > NAMED else []
+    return f"Remove {show.counted(len(found), 'conversation')} for good?", [*named, *more]
 
 
 @command.command("empty-trash")
@@ -290,7 +251,7 @@ def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
     with options.open_desk() as desk:
         limit = now(days_ago=older_than)
         found = [each for each in desk.conversations(state="deleted", limit=1_000_000) if (each.deleted or "") <= limit]
-        if found and not is_sure and not is_removal_confirmed(found, UNSURE):
+        if found and not is_sure and not options.is_confirmed(*removal(found), UNSURE):
             show.note("nothing was removed")
             return
         with bar("emptying the trash") as tell:
@@ -300,23 +261,6 @@ def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
     else:
         gone = f"{show.counted(removed, 'conversation')} removed for good"
         show.say(gone if removed else "there is nothing to remove")
-
-
-def is_removal_confirmed(found: "Sequence[Conversation]", refused: str) -> bool:
-    """Name what will be removed, and ask. Raises Invalid(`refused`) if nobody can answer."""
-    if not options.has_keyboard():
-        raise Invalid(refused)
-    for each in found[:NAMED]:
-        show.say(f"#{each.number}  {show.shortened(each.title, 70) or '(no title)'}", err=True)
-    if len(found) > NAMED:
-        show.say(f"… and {len(found) - NAMED} more", err=True)
-    forget_keys()
-    show.say(f"Remove {show.counted(len(found), 'conversation')} for good? Type {CONFIRMATION}: ", err=True, nl=False)
-    try:
-        return input().strip().lower() == CONFIRMATION
-    except (EOFError, KeyboardInterrupt):
-        show.say("", err=True)
-        return False
 
 
 add_commands(command, "conversations")

@@ -6,7 +6,6 @@ import click
 
 from recto.cli import options, show
 from recto.cli.actions import add_commands
-from recto.errors import Invalid
 from recto.store.fact import FACT_KINDS
 
 kind_option = click.option("--kind", type=click.Choice(FACT_KINDS), help="The kind of fact.")
@@ -84,14 +83,12 @@ def forget(numbers: tuple[int, ...], is_sure: bool, as_json: bool) -> None:
 
     with options.open_desk() as desk:
         known = [desk.facts.fact(number) for number in dict.fromkeys(numbers)]
-        if not is_sure:
-            for line in fact_rows(known):
-                show.say(line, err=True)
-            if not options.has_keyboard():
-                raise Invalid("nothing was forgotten: --yes confirms it")
-            if not click.confirm(f"forget {show.counted(len(known), 'fact')} for good?", err=True):
-                show.note("nothing was forgotten")
-                return
+        question = f"Forget {show.counted(len(known), 'fact')} for good?"
+        if not is_sure and not options.is_confirmed(
+            question, fact_rows(known), "nothing was forgotten: --yes confirms it"
+        ):
+            show.note("nothing was forgotten")
+            return
         for fact in known:
             desk.facts.forget(fact.number)
     show.answer(

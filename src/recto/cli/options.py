@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from recto.cli.terminal import bar
-from recto.errors import NotFound
+from recto.cli import show
+from recto.cli.terminal import bar, forget_keys
+from recto.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
@@ -190,6 +191,21 @@ def session_options(command: Callable[..., R]) -> Callable[..., R]:
 def has_keyboard() -> bool:
     """True if someone can type; False if stdin is closed."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def is_confirmed(question: str, lines: Iterable[str], refused: str) -> bool:
+    """Show what is at stake, and ask. Raises Invalid(`refused`) if nobody can answer."""
+    if not has_keyboard():
+        raise Invalid(refused)
+    for line in lines:
+        show.say(line, err=True)
+    forget_keys()
+    show.say(f"{question} Type yes: ", err=True, nl=False)
+    try:
+        return input().strip().lower() == "yes"
+    except (EOFError, KeyboardInterrupt):
+        show.say("", err=True)
+        return False
 
 
 def open_desk(flags: dict[str, str] | None = None) -> "Desk":

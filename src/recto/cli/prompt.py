@@ -1,5 +1,5 @@
-"""The chat's prompt: history, several lines, toolbar; completion of `/commands`, `[[links]]`, `@paths`, `@agents` and
-`@rule:` mentions. Completes nothing if a vault or an agent cannot be read. Knows no engine.
+"""The chat's prompt: history, several lines, toolbar; completion of `/commands`, `[[links]]`, `@paths` and `@agents`.
+Completes nothing if a vault or an agent cannot be read. Knows no engine.
 """
 
 import re
@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, merge_completers
@@ -21,10 +20,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
 from recto.api.suggestions import (
-    NEEDS_QUOTES,
     CachedSuggestions,
     Suggestion,
-    Suggestions,
     file_paths,
     note_headings,
     note_names,
@@ -32,9 +29,6 @@ from recto.api.suggestions import (
 from recto.base.home_files import HISTORY_FILE, create_private_file
 from recto.cli.show import shortened, visible
 from recto.errors import RectoError
-from recto.sources.documents import mentioned_sources
-from recto.sources.source import Reference, Rule, SourceKind
-from recto.vault.link_resolver import fold_name
 
 if TYPE_CHECKING:
     from recto.vault.vault import Vault
@@ -43,14 +37,13 @@ MARK = "› "
 STYLE = Style.from_dict(
     {"mark": "bold ansicyan", "bottom-toolbar": "noreverse ansibrightblack", "full": "ansiyellow", "due": "ansired"}
 )
-MENTIONS: dict[str, SourceKind] = {"rule": "rule", "ref": "reference", "reference": "reference"}
 # Longest wait for the files of a large project.
 PATIENCE_S = 0.5
 META_WIDTH = 40
 
 _LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n|])*)$")
 _PATH = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|((?:[^\W\d_][^\s\"`<>|@]*)?))$")
-_MENTION = re.compile(r'(?<![\w@/.\\])@(rule|ref|reference):("[^"\n]*|[^\s"`<>|@]*)$', re.IGNORECASE)
+_MENTION = re.compile("@(rule|ref|reference):", re.IGNORECASE)
 
 OpenVault = Callable[[], "Vault | None"]
 SlashWords = Mapping[str, tuple[str, tuple[str, ...]]]
@@ -192,7 +185,7 @@ class FileCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         typed = _PATH.search(document.current_line_before_cursor)
-        if typed is None or typed[0][1:].partition(":")[0].lower() in (MENTIONS if ":" in typed[0] else ()):
+        if typed is None or _MENTION.match(typed[0]):
             return
         quoted, bare = typed.groups()
         said = quoted if bare is None else bare
@@ -224,25 +217,6 @@ class AgentCompleter(Completer):
                 yield from _words(list(self._names()), typed[1:], "agent")
 
 
-class SourceCompleter(Completer):
-    """Names of the agent's rules and references after `@rule:` and `@ref:`."""
-
-    def __init__(self, written: Callable[[], Iterable[Rule | Reference]]) -> None:
-        self._written = written
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        found = _MENTION.search(document.current_line_before_cursor)
-        if found is None:
-            return
-        kind, typed, known = MENTIONS[found[1].lower()], found[2], list[Rule | Reference]()
-        with suppress(RectoError):
-            known = [each for each in self._written() if each.kind == kind and _can_be_mentioned(each)]
-        offers = [Suggestion(fold_name(each.name), _quoted(each.name, typed), each.name) for each in known]
-        is_closed = typed.startswith('"') and document.text_after_cursor.startswith('"')
-        for each in Suggestions(offers).best(typed.removeprefix('"')):
-            yield _completion(replace(each, insert=each.insert[:-1]) if is_closed else each, typed)
-
-
 def _completion(suggestion: Suggestion, typed: str, closing: str = "") -> Completion:
     """A completion that replaces `typed`."""
     shown, meta = visible(suggestion.shown), shortened(suggestion.meta, META_WIDTH)
@@ -254,13 +228,3 @@ def _words(words: Iterable[str], typed: str, meta: str = "") -> Iterator[Complet
     for word in words:
         if word.startswith(typed):
             yield Completion(word, start_position=-len(typed), display_meta=meta)
-
-
-def _quoted(name: str, typed: str) -> str:
-    return f'"{name}"' if typed.startswith('"') or NEEDS_QUOTES.search(name) else name
-
-
-def _can_be_mentioned(source: Rule | Reference) -> bool:
-    """False for names with characters that end a mention."""
-    kind = "ref" if source.kind == "reference" else source.kind
-    return mentioned_sources(f"@{kind}:{_quoted(source.name, '')}", [source]) == ([source], [])

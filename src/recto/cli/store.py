@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from recto.cli import options, show
-from recto.cli.conversations import is_removal_confirmed
+from recto.cli.conversations import removal
 from recto.cli.terminal import bar
 
 if TYPE_CHECKING:
@@ -155,7 +155,11 @@ def prune(older_than: str, is_sure: bool, as_json: bool, **chosen: "Unpack[Prune
         removes = bool(report.found.conversations or report.deleted_backups) and not chosen["dry_run"]
         if not as_json:
             _tell_removal(report, is_past=False)
-        if removes and not is_sure and not is_removal_confirmed(report.found.conversations, UNSURE_OF_PRUNING):
+        if (
+            removes
+            and not is_sure
+            and not options.is_confirmed(*removal(report.found.conversations), UNSURE_OF_PRUNING)
+        ):
             show.note("nothing was removed")
             return
         if removes:

@@ -16,15 +16,14 @@ if TYPE_CHECKING:
     from recto.api.vault_queries import VaultQueries
     from recto.reports.document_stats import DocumentTally, Grouping
     from recto.vault.vault import ResolvedLink, Vault
-    from recto.vault.vault_search import Excerpt, FoundDocument, VaultIndexStatus
+    from recto.vault.vault_search import Excerpt, FoundDocument
 
-# Up to FEW vectors take seconds, and are made without asking. Fewer notes than MANY are indexed without a note.
-FEW, MANY = 500, 100
+# Up to FEW vectors take seconds, and are made without asking.
+FEW = 500
 # Wait of the first search in a small vault for its vectors.
 FIRST_WAIT_S = 6.0
 # Problems named. Suggesting a document for a broken link takes a moment each.
 MOST_NAMED, MOST_SUGGESTED = 10, 20
-MAKE_VECTORS_ALL = "each search prepares some more of them, and `recto vault index --vectors` all"
 GRAPH_FORMATS = ("html", "json")
 
 
@@ -127,30 +126,22 @@ def search(words: tuple[str, ...], documents: int, excerpts: int, flags: dict[st
         else:
             _tell_documents(reader.vault, hits)
             _tell_excerpts(reader.vault, parts, wanted, is_apart=bool(hits))
-        lacking = _lacking(reader.search.status)
+        status, lacking = reader.search.status, ""
+        if status.waiting and not status.why:
+            lacking = "some passages are found by words only: `recto vault index --vectors` makes their vectors"
         for text in filter(None, (note, lacking, "" if hits or parts else "nothing was found")):
             show.note(text)
 
 
 def _fill(reader: "VaultQueries") -> None:
-    """Update the index, with a note if that takes a while, and wait a moment for vectors."""
+    """Update the index, and wait a moment for vectors."""
     options.read_notes(reader)
-    left = reader.search.status.left
-    lacking = f"the search index lacks {show.counted(left, 'note')}" if left > MANY else ""
-    if why := reader.search.rebuild_reason or lacking:
+    if why := reader.search.rebuild_reason:
         show.note(why)
     with bar("indexing") as tell:
         reader.search.fill(tell)
     with bar("reading the notes for their meaning") as tell:
         reader.search.settle(max(FIRST_WAIT_S, reader.settings.search.timeout_s), tell)
-
-
-def _lacking(status: "VaultIndexStatus") -> str:
-    if status.embedder is None or status.why or not status.waiting:
-        return ""
-    if status.waiting < status.passages:
-        return f"{status.waiting:,} of {status.passages:,} passages are found by words only for now: {MAKE_VECTORS_ALL}"
-    return f"only words were searched, not meaning: {MAKE_VECTORS_ALL}"
 
 
 def _tell_documents(vault: "Vault", hits: "Sequence[FoundDocument]") -> None:

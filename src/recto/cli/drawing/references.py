@@ -2,6 +2,7 @@
 search hits, with the searched words in bold."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from recto.chat.message import Message
 from recto.cli import show
 from recto.cli.terminal import in_one_line, to_file
 from recto.events import Event, NotesQuoted, Referenced, Replied
-from recto.search.terms import query_terms
+from recto.search.terms import normalize_text, query_terms
 
 if TYPE_CHECKING:
     from recto.recall.message_search import FoundMessage
@@ -182,11 +183,13 @@ def snippet_around(text: str, wanted: str) -> tuple[str, list[Span]]:
 
 def _places(line: str, wanted: str) -> Iterator[Span]:
     """The places of the words, with any ending of up to three letters."""
+    # folded like the index, but character by character, to keep places
+    plain = "".join(unicodedata.normalize("NFC", normalize_text(sign).strip())[:1] or " " for sign in line)
     for term in query_terms(wanted):
         word = term.removesuffix("*")
         stem = re.escape(word[: max(LEAST, len(word) - ENDING)])
         ending = rf"\b{stem}\w{{0,{2 * ENDING}}}\b" if word.isascii() else re.escape(word)
-        yield from (found.span() for found in re.finditer(ending, line, re.IGNORECASE))
+        yield from (found.span() for found in re.finditer(ending, plain))
 
 
 def _start(line: str, places: list[Span]) -> int:

@@ -44,23 +44,18 @@ def spent_in_words(spent: "Spent", limit: float = 0.0) -> str:
 
 
 def cost_lines(talk: "Talk", desk: "Desk") -> Iterator[tuple[str, str]]:
-    """The cost of a conversation, by model if it had several, and of the day."""
+    """The cost of a conversation, by purpose and model if it had several, and of the day."""
     limits = talk.settings.spend
     if talk.id is not None:
         (whole,) = desk.spending("total", conversation=talk.id)
         yield talk.name, spent_in_words(whole, limits.conversation)
-        models = desk.spending("model", conversation=talk.id)
-        for each in models if len(models) > 1 else ():
-            yield f"  {each.name}", spent_in_words(each)
-        purposes = desk.spending("purpose", conversation=talk.id)
-        if others := [each for each in purposes if each.name != "reply"]:
-            yield "  beside replies", ", ".join(f"{_price(each)} for {PURPOSES[each.name]}" for each in others)
+        groups: tuple[SpentBy, ...] = ("model", "purpose")
+        for by in groups:
+            parts = desk.spending(by, conversation=talk.id)
+            for each in parts if len(parts) > 1 else ():
+                yield f"  {PURPOSES.get(each.name, each.name)}", spent_in_words(each)
     (today,) = desk.spending("total", since=date.today())
     yield "today", spent_in_words(today, limits.day)
-
-
-def _price(spent: "Spent") -> str:
-    return "an unknown price" if spent.unpriced == spent.requests else dollars(spent.cost_usd)
 
 
 def status_of_cost(talk: "Talk", desk: "Desk") -> str:
