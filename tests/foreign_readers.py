@@ -17,7 +17,7 @@ from recto.base.text import clean, closest_key, without_key
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.chain import print_of
 from recto.chat.message import Message, blocks_from
-from recto.cli.markdown import Growing, Page
+from recto.cli.screen import Growing, Page
 from recto.cli.show import fold, shortened, visible
 from recto.compaction.condensed import divide, question_in, telling_line
 from recto.errors import RectoError

@@ -18,7 +18,7 @@ from tests.recall.test_message_index import MAST, garbage, half, other_version, 
 from tests.search.test_embedding_endpoint import Answer, Server, vectors
 
 from recto.api.blocking import open_desk
-from recto.cli.drawing.references import snippet_around
+from recto.cli.drawing.transcripts import snippet_around
 
 pytestmark = pytest.mark.untraced
 

@@ -30,7 +30,7 @@ NOW = "2026-03-07T09:00:00+00:00"
 """After everything in the golden home."""
 MADE_AT = "/srv/golden"
 """Where the golden home was made; outputs name this place, wherever the tests run."""
-STOPWATCHES = ("recto.api.goal_run", "recto.turn.incoming_message", "recto.cli.vault")
+STOPWATCHES = ("recto.api.goal_run", "recto.turn.incoming_message")
 """The modules that tell how long something took."""
 ID = re.compile(r"(?<![0-9A-Z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Z])")
 VARYING = (

@@ -91,7 +91,7 @@ def run(
 
     Example: recto agent run "List the boats in my notes" --vault notes --max-steps 30
     """
-    from recto.cli.ask import NOTHING_LATER
+    from recto.cli.chat import NOTHING_LATER
     from recto.cli.listener import open_listener
 
     if bool(goal) == continues:

@@ -212,7 +212,7 @@ class ChatState(Struct):
     def listener(self) -> "Listener":
         """The listener that shows a turn."""
         from recto.cli.listener import Lines, open_listener  # the engine's events: only to chat
-        from recto.cli.typeahead import Typeahead
+        from recto.cli.terminal import Typeahead
 
         context = self.talk.numbered if self.shows_context else None
         if not self.is_at_terminal:

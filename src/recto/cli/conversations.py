@@ -204,7 +204,7 @@ def search(words: tuple[str, ...], as_json: bool, **where: Any) -> None:
 
     Example: recto conversations search mast step
     """
-    from recto.cli.drawing.references import found_to_json, hit_lines  # text folding: `list` does without
+    from recto.cli.drawing.transcripts import found_to_json, hit_lines  # text folding: `list` does without
 
     wanted = " ".join(words)
     with options.open_desk() as desk:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from recto import events
 from recto.chat.blocks import ToolResult
 from recto.cli import show
-from recto.cli.drawing.references import ReferenceListener
 from recto.cli.drawing.transcripts import (
+    ReferenceListener,
     event_in_words,
     plan_tree,
     progress_in_words,
@@ -30,7 +30,7 @@ from recto.tasks.plan import UPDATE_PLAN
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from recto.cli.typeahead import Typeahead
+    from recto.cli.terminal import Typeahead
 
 ARGUMENTS_WIDTH = 60
 KEPT = "stopped; the part received is kept"

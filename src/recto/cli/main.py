@@ -39,7 +39,14 @@ COMMANDS = {
     "keys": "Store keys of providers, list where they come from, remove them.",
 }
 # A command is `command` in the module of its name, or has its own name in another module.
-NEIGHBOURS = {"web": "serve", "mcp": "serve", "keys": "models"}
+NEIGHBOURS = {
+    "ask": "chat",
+    "request": "context",
+    "memory": "sources",
+    "web": "serve",
+    "mcp": "serve",
+    "keys": "models",
+}
 INTERRUPTED = 130
 
 

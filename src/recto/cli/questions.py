@@ -12,7 +12,7 @@ from recto.chat.compaction_words import block_in_words
 from recto.cli.drawing.sources import server_facts
 from recto.cli.drawing.transcripts import remarks
 from recto.cli.drawing.windows import rule
-from recto.cli.markdown import Page
+from recto.cli.screen import Page
 from recto.cli.show import counted, shortened, visible
 from recto.cli.terminal import edited, forget_keys, revealed
 from recto.errors import Invalid

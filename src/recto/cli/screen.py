@@ -1,32 +1,40 @@
 """The listener for terminals: prints finished Markdown once and redraws only the unfinished tail.
 
-Unfinished lines never scroll, so a reply longer than the screen is neither torn nor doubled.
+Unfinished lines never scroll, so a reply longer than the screen is neither torn nor doubled. Markdown: splitting off
+finished blocks, and drawing blocks.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from msgspec import Struct, field
+from pygments.lexer import Lexer
+from pygments.util import ClassNotFound
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.live import Live
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
 from rich.spinner import Spinner
+from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 
 from recto import events
-from recto.cli.drawing.references import ReferenceListener
-from recto.cli.drawing.transcripts import event_in_words, plan_tree, remarks, work_in_words
+from recto.base.patient_lexer import PatientLexer
+from recto.cli.drawing.transcripts import ReferenceListener, event_in_words, plan_tree, remarks, work_in_words
 from recto.cli.drawing.windows import draw_window, rule
 from recto.cli.listener import KEPT, Numbered, in_words, tool_named
-from recto.cli.markdown import Growing, Page, last_lines
 from recto.cli.options import has_keyboard
-from recto.cli.questions import answer
 from recto.cli.show import shortened, visible
-from recto.cli.terminal import echo
-from recto.cli.typeahead import Typeahead
+from recto.cli.terminal import Typeahead, echo
 from recto.events import Event
 
 MARK = "› "
@@ -38,6 +46,10 @@ MOST_QUEUED, MOST_TYPED = 3, 3
 TAKE_BACK = " (↑ takes it back)"
 # Shorter waits are not shown.
 PATIENCE_S = 0.5
+# Longer lines are hard to read, however wide the terminal is.
+WIDEST = 100
+
+log = logging.getLogger(__name__)
 
 
 class Waiting:
@@ -226,6 +238,8 @@ class Screen:
 
     def _ask(self, event: Event) -> None:
         """Ask the user. Without a keyboard the engine records that nobody was asked. Ctrl-C stops the turn."""
+        from recto.cli.questions import answer  # it draws summaries with what is here
+
         if not has_keyboard():
             return
         if self._last == "block":
@@ -291,3 +305,124 @@ class Screen:
             yield Text(f"waiting: {shortened(text, console.width - len(TAKE_BACK) - 10)}{TAKE_BACK}", "dim")
         if self._typeahead and self._typeahead.text:
             yield Text(f"{MARK}{last_lines(visible(self._typeahead.text), MOST_TYPED)}▏")
+
+
+# -- Markdown
+
+
+def _parser() -> MarkdownIt:
+    # rendering would drop tags and link definitions
+    return MarkdownIt().enable(["strikethrough", "table"]).disable(["html_block", "html_inline", "reference"])
+
+
+class LeftHeading(Heading):
+    """A left-aligned heading."""
+
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class WholeCode(CodeBlock):
+    """Code line by line as written: the terminal wraps long lines, so that they are copied whole."""
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> CodeBlock:
+        # in a list or a quotation lines are prefixed, and long ones would be cut
+        return super().create(markdown, token) if token.level == 0 else CodeBlock.create(markdown, token)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip("\n")
+        coloured = Syntax(code, _lexer(self.lexer_name), theme=self.theme).highlight(code)
+        for line in coloured.split("\n", allow_blank=True)[: code.count("\n") + 1]:
+            line.no_wrap, line.overflow = True, "ignore"
+            yield line
+
+
+def _lexer(name: str) -> Lexer | str:
+    try:
+        return PatientLexer(name, tabsize=4)
+    except ClassNotFound:
+        return name
+
+
+class WholeTable(TableElement):
+    """A table that wraps cells instead of cutting them."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for drawn in super().__rich_console__(console, options):
+            for column in drawn.columns if isinstance(drawn, Table) else ():
+                column.overflow = "fold"
+            yield drawn
+
+
+class WholeMarkdown(Markdown):
+    """Markdown without rich's omissions."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": LeftHeading,
+        "fence": WholeCode,
+        "code_block": WholeCode,
+        "table_open": WholeTable,
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, code_theme="ansi_dark", hyperlinks=False)
+        self.parsed = _parser().parse(text)
+
+
+class Page:
+    """A text drawn as Markdown, without the empty lines that some blocks add. Print with `crop=False`, which keeps long
+    lines of code whole."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        narrow = options.update(max_width=min(options.max_width, WIDEST), height=None)
+        try:
+            lines = list(Segment.split_lines(console.render(WholeMarkdown(self._text), narrow)))
+        except Exception:  # show the reply even if the renderer fails
+            log.exception("Markdown could not be drawn; it is shown as plain text")
+            lines = console.render_lines(Text(self._text), narrow, pad=False)
+        told = [place for place, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
+        for line in lines[told[0] : told[-1] + 1] if told else ():
+            yield from line
+            yield Segment.line()
+
+
+class Growing(Struct):
+    """A streamed text. `add()` returns the blocks that can no longer change; the rest is the tail."""
+
+    tail: str = ""
+    _parser: MarkdownIt = field(default_factory=_parser)
+
+    def add(self, text: str) -> list[str]:
+        """Add text, and return the blocks that it finishes."""
+        self.tail += text
+        if "\n" not in text:
+            return []
+        starts = self._starts()
+        if len(starts) < 2:
+            return []
+        lines = self.tail.split("\n")
+        self.tail = "\n".join(lines[starts[-1] :])
+        return ["\n".join(lines[one:other]) for one, other in pairwise(starts)]
+
+    def end(self) -> list[str]:
+
+        left, self.tail = self.tail, ""
+        return [left] if left.strip() else []
+
+    def _starts(self) -> list[int]:
+        """The lines where top-level blocks begin. The last, unfinished line does not count: it may still change."""
+        whole = self.tail[: self.tail.rindex("\n") + 1]
+        return [token.map[0] for token in self._parser.parse(whole) if token.level == 0 and token.map]
+
+
+def last_lines(tail: str, most: int) -> str:
+    """The last lines of a long block; a code block keeps its opening fence."""
+    lines = tail.split("\n")
+    if len(lines) <= most:
+        return tail
+    opening = lines[:1] if lines[0].lstrip().startswith(("```", "~~~")) else []
+    return "\n".join([*opening, *lines[-most:]])

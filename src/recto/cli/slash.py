@@ -20,7 +20,6 @@ from recto.cli import options
 from recto.cli.agent import follow_run
 from recto.cli.chat_state import ChatState
 from recto.cli.drawing import sources as lists
-from recto.cli.drawing.references import hit_lines, message_references
 from recto.cli.drawing.requests import draw_request
 from recto.cli.drawing.results import fact_rows, learned_lines, tell, titled
 from recto.cli.drawing.statistics import cost_lines
@@ -30,15 +29,16 @@ from recto.cli.drawing.transcripts import (
     beside_summary,
     branch_in_words,
     compaction_facts,
+    hit_lines,
     lost_in_words,
+    message_references,
     no_summary_in_words,
     plan_tree,
 )
 from recto.cli.drawing.windows import draw_window, facts_table, outlook, setting_in_words, strategy_in_words
 from recto.cli.listener import Lines, follow
-from recto.cli.markdown import Page
 from recto.cli.questions import ask_changes, ask_trust, said_yes, show_server
-from recto.cli.screen import Screen
+from recto.cli.screen import Page, Screen
 from recto.cli.show import counted, shortened, visible, when
 from recto.cli.terminal import edited
 from recto.errors import Invalid, NotFound

@@ -151,7 +151,7 @@ def _tell_documents(vault: "Vault", hits: "Sequence[FoundDocument]") -> None:
 
 
 def _tell_excerpts(vault: "Vault", parts: "Sequence[Excerpt]", wanted: str, *, is_apart: bool) -> None:
-    from recto.cli.drawing.references import bold, snippet_around  # text folding: the other commands do without
+    from recto.cli.drawing.transcripts import bold, snippet_around  # text folding: the other commands do without
 
     if parts and is_apart:
         show.say("")

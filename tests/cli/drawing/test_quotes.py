@@ -7,7 +7,7 @@ from rich.text import Text
 
 from recto.chat.blocks import DocumentReference, Quote, References
 from recto.chat.message import Message
-from recto.cli.drawing.references import message_references, quotes_shown
+from recto.cli.drawing.transcripts import message_references, quotes_shown
 from recto.events import NotesQuoted
 
 MAST = Quote("[[Mast]]", "boat/The mast.md", "Height", 7, "The mast is 12 m tall.", "It is of spruce.")

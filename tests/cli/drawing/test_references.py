@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.text import Text
 
 from recto.chat.blocks import UNREADABLE, DocumentReference
-from recto.cli.drawing.references import references_shown
+from recto.cli.drawing.transcripts import references_shown
 
 BUDGET = DocumentReference("[[Budget]]", "Budget.md", summary="The money for 2026.")
 NOPE = DocumentReference("[[Nope]]", None)
