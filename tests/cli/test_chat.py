@@ -44,7 +44,7 @@ def test_two_slashes_send_one(run: Run, script: Script) -> None:
 def test_undo_takes_the_last_message_back_and_a_branch_returns_to_it(run: Run, script: Script) -> None:
     run("chat", "-m", script({"text": "One."}, {"text": "Two."}), input="first\nsecond\n/undo\n")
     assert said(run) == ["first", "One."]
-    run("chat", "--continue", input="/branches 2\n")
+    run("chat", "--continue", input="/branches 1\n")
     assert said(run) == ["first", "One.", "second", "Two."]
 
 
@@ -86,8 +86,8 @@ def test_what_cannot_be_done_is_one_sentence_each_and_the_chat_goes_on(run: Run,
 
 
 def test_before_anything_was_said_there_is_nothing_to_steer(run: Run, script: Script) -> None:
-    done = run("chat", "-m", script(REPLY), input="/pin\n/pin last\n/compact\n/uncompact\n/summary\n/priority 01X 3\n")
-    assert done.stderr.count("recto: ") == len(done.stderr.splitlines()) == 6
+    done = run("chat", "-m", script(REPLY), input="/compact\n/uncompact\n/summary\n/priority 01X 3\n")
+    assert done.stderr.count("recto: ") == len(done.stderr.splitlines()) == 4
     assert rows(run("conversations", "list", "--json")) == []
 
 

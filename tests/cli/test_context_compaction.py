@@ -132,23 +132,7 @@ def test_after_uncompact_everything_is_sent_again_and_what_was_said_since_stays(
     assert SAID.format(0).encode() in run("request", "rebuild").stdout_bytes
 
 
-def test_uncompact_says_when_the_window_has_no_room_for_what_is_back(run: Run, long_talk: str) -> None:
-    run("context", "compact")
-    run("config", "set", "context.max_prompt_tokens", "700")
-    told = run("context", "uncompact").stdout
-    assert "the summary is taken back, but the window has no room for" in told
-    assert "the next request leaves them out; `recto context compact` or /compact sums them up again" in told
-
-
 # -- strategy
-
-
-def test_a_strategy_can_be_chosen_for_a_model_that_is_gone(run: Run, script: Script, tmp_path: Path) -> None:
-    model = script(REPLY)
-    run("ask", "-m", model, "hello")
-    Path(model.removeprefix("scripted:")).unlink()
-    assert "hybrid, chosen for this conversation" in run("context", "strategy", "hybrid").stdout
-    assert "unknown, as agent" in run("context", "strategy", "default").stdout
 
 
 # -- agents

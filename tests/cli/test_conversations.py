@@ -94,7 +94,7 @@ def test_options_take_a_conversations_number_too(run: Run, two: list[str]) -> No
 def test_people_see_no_ids(run: Run, two: list[str]) -> None:
     for command in (
         *("conversations list", "conversations show", "conversations search question", "context show"),
-        *("context stats", "request show", "request diff", "sources list"),
+        *("context stats", "request show", "sources list"),
         *("conversations pin 1", "conversations undo", "context clear"),
     ):
         done = run(*command.split())

@@ -128,7 +128,6 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("context", "uncompact"): [[]],
     ("context", "clear"): [[]],
     ("request", "show"): [[], ["--json"]],
-    ("request", "diff"): [[], ["--json"]],
     ("request", "rebuild"): [[]],
     ("request", "verify"): [["--all"]],
     ("sources", "list"): [[], ["--json"]],
@@ -194,13 +193,13 @@ SPOKEN: dict[tuple[str, ...], list[list[str]]] = {
     ("keys", "list"): [[], ["--json"]],
     ("keys", "remove"): [["openai"], [EVIL]],
 }
-TYPED = [f"boat {EVIL}", f"/{EVIL}", "/rules", "/tools servers", "/references all", "/context", "/search boat", "/fork"]
-TYPED += [f"/model nobody{EVIL}", f"/document {EVIL}", f"/attach {EVIL}", f"/rules add {EVIL}", "/pin last", "/unpin"]
+TYPED = [f"boat {EVIL}", f"/{EVIL}", "/rules", "/tools", "/references all", "/context", "/search boat", "/fork"]
+TYPED += [f"/model nobody{EVIL}", f"/document {EVIL}", f"/attach {EVIL}", f"/rules add {EVIL}", "/pin 1", "/unpin"]
 TYPED += [f"/memory add {EVIL}", "/memory", f"/memory {EVIL}", f"/memory forget {EVIL}", "/memory forget 1"]
 TYPED += ["/cost", f"/set summary_style {EVIL}", "/set", f"/set {EVIL} 1", f"/unset {EVIL}", "/unset summary_style"]
 TYPED += ["/request", "/summary", f"/tools ask {EVIL}", f"/strategy {EVIL}", "/undo"]
 TYPED += ["/history", "/conversations boat", "/branches", f"/switch {EVIL}", "/regenerate", f"/edit 1 boat {EVIL}"]
-TYPED += [f"/help {EVIL}", "/export", f"/export {EVIL}", "/trust", "/trust near"]
+TYPED += [f"/help {EVIL}", "/export", f"/export {EVIL}"]
 TYPED += [f"/goal do {EVIL}", "/goal", "/goal stop"]
 TYPED += [f"/rename {EVIL}", "/hide", "/delete", "/quit"]
 

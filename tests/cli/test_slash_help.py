@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run, failure, rows
+from tests.cli.conftest import Run, failure
 from tests.cli.harbour import BERTH, write_agent, write_server
 from tests.cli.terminal import Terminal
 from tests.conftest import Script, mostly_slow
@@ -39,9 +39,6 @@ def test_every_command_has_examples_that_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert COMMANDS[name].examples
-    if name == "trust":
-        (tmp_path / ".mcp.json").write_text((tmp_path / "home/.mcp.json").read_text())
-        (tmp_path / "home/.mcp.json").unlink()
     lines = [line for line in (BEFORE.get(name), *COMMANDS[name].examples) if line]
     assert all(line.split()[0] == f"/{name}" for line in COMMANDS[name].examples)
     said = run("chat", "-c", "2", "-m", talked, "--vault", str(notes), input="\n".join(lines))
@@ -97,28 +94,3 @@ def test_a_server_that_needs_trust_is_asked_about_and_runs_in_this_turn(
     chat.wait_for("harbour is trusted")
     chat.wait_for("→ 34 characters")
     chat.wait_for("Booked.")
-
-
-@pytest.mark.slow
-def test_a_server_that_is_not_trusted_is_not_asked_about_again_and_can_be_trusted_later(
-    terminal: type[Terminal], script: Script, run: Run, project: Path
-) -> None:
-    chat = terminal("chat", "-m", script({"text": "One."}, {"text": "Two."}))
-    chat.wait_for_prompt()
-    chat.type("book\r")
-    chat.wait_for("let it run? [y]es / [N]o ")
-    chat.settle()
-    chat.type("\r")
-    chat.wait_for("harbour is not started; /trust harbour lets it run later")
-    chat.wait_for("One.")
-    chat.wait_for("› ")
-    chat.type("again\r")
-    assert "let it run" not in chat.wait_for("Two.")
-    chat.wait_for("› ")
-    chat.type("/trust harbour\r")
-    chat.wait_for("let it run? [y]es / [N]o ")
-    chat.settle()
-    chat.type("y\r")
-    chat.wait_for("harbour is trusted")
-    states = [row["state"] for row in rows(run("sources", "list", "--json")) if "state" in row]
-    assert "untrusted" not in states

@@ -46,7 +46,7 @@ def test_those_of_another_agent_are_listed_as_a_new_conversation_would_have_them
     write_source(home / "agents/clerk", "reference", "loud", "Shout.", include="sometimes")
     found = listed(run, "--agent", "clerk", "--kind", "rule")
     assert [(name, row["enabled"]) for name, row in found.items()] == [("rule:off", False), ("rule:polite", True)]
-    assert list(listed(run, "--agent", "clerk", "--kind", "ref")) == ["reference:loud"]
+    assert list(listed(run, "--agent", "clerk", "--kind", "reference")) == ["reference:loud"]
     assert "sometimes" in run("sources", "list", "--agent", "clerk").stderr
     assert run("sources", "list", "-c", begun).stdout.startswith("agent default, conversation #1\n")
     for wrong, code in ((["--agent", "clerk", "-c", begun], 2), (["--agent", "clrk"], 1), (["-c", "01X"], 1)):
@@ -65,13 +65,6 @@ def test_wide_signs_stay_within_the_width_of_the_screen() -> None:
     assert cell_len(line) <= 60
     assert line.startswith("○ 規則  [Manual]  船は港に")
     assert line.endswith("…")
-
-
-def test_a_long_name_and_a_time_that_is_none_are_shown_all_the_same() -> None:
-    lines = drawn(SourceStatus(Rule("a" * 70, "x"), "manual", "manual", since="yesterday\x1b"))
-    assert max(map(cell_len, lines)) <= 60
-    assert "a" * 70 in "".join(lines).replace(" ", "")
-    assert lines[-1].endswith("added yesterday\N{REPLACEMENT CHARACTER}")
 
 
 # -- what goes along

@@ -189,4 +189,4 @@ def test_pruning_names_what_goes_and_asks_before(home: Path) -> None:
     assert run("store", "prune", "--older-than", "90d", "--backups", "--yes").exit_code == 0
     assert not backup.exists()
     after = json.loads(run("store", "prune", "--older-than", "0h", "--yes", "--json").output)
-    assert (after["conversations"], after["removed"], after["stays"]["facts"]) == ([], 0, 0)
+    assert (after["conversations"], after["removed"], after["facts"]) == ([], 0, 0)

@@ -133,7 +133,6 @@ LINES: dict[str, list[str]] = {
         "'#9' -c 'By a model' --window 4000",
         "--all -c 'By a model' --strategy hybrid --strategy discard",
     ),
-    "request diff": both("", "'#24' '#22'", "'#24' '#4'"),
     "request rebuild": ["'#24'", "'#2' -o body.json", "99999"],
     "request show": both("", "'#24'", "previous", "'#2' --source rule:style"),
     "request verify": ["--all", "--all --json", "last", ""],
@@ -244,7 +243,7 @@ def _trusting(root: Path) -> None:
 
 
 PREPARED: dict[str, Callable[[Path], object]] = {
-    **dict.fromkeys(("request diff", "request rebuild", "request show"), _asked),
+    **dict.fromkeys(("request rebuild", "request show"), _asked),
     "context import": _write(
         "list.json", '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]'
     ),

@@ -43,7 +43,6 @@ LINES: dict[str, tuple[str, list[str]]] = {
         NOTES,
         [
             "/tools",
-            "/tools servers",
             "/tools remove recto/read_document",
             "/tools all",
             "/tools ask recto/read_document",
@@ -59,7 +58,6 @@ LINES: dict[str, tuple[str, list[str]]] = {
             "/memory forget x",
         ],
     ),
-    "trust": (BRANCHES, ["/trust", "/trust nothing"]),
     "document": (NOTES, ["/document", "/document Sorrel.md", "/document none", "/document Nowhere.md"]),
     "attach": (BRANCHES, ["/attach", "/attach paste.txt", "/attach dot.png", "/attach none", "/attach nothing.txt"]),
     "undo": (BRANCHES, ["/undo", "/undo"]),

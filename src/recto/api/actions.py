@@ -161,7 +161,7 @@ ACTIONS = (
         example="57",
         shown="compaction",
         said="#{number} is pinned, in every window of {talk} from now on: {text}",
-        slash=Slash("keep a MESSAGE in every window", "[MESSAGE]", ("", "1")),
+        slash=Slash("keep a MESSAGE in every window", "MESSAGE", ("1",)),
     ),
     Action(
         "conversations unpin",
@@ -171,7 +171,7 @@ ACTIONS = (
         example="57",
         shown="compaction",
         said="#{number} is no longer pinned in {talk}: {text}",
-        slash=Slash("let a pinned MESSAGE be archived again; alone, list pinned messages", "[MESSAGE]", ("", "1")),
+        slash=Slash("let a pinned MESSAGE be archived again", "MESSAGE", ("1",)),
     ),
     Action(
         "conversations priority",
@@ -251,10 +251,10 @@ ACTIONS = (
     Action(
         "tools",
         slash=Slash(
-            "the same for tools, as SERVER/NAME; ask NAME takes an always back; servers shows their state",
-            CHANGES.replace("all]", "ask NAME | servers | all]"),
-            ("", "servers", "remove harbour/berth", "add harbour/berth", "ask harbour/berth"),
-            (*CHANGE_WORDS, "ask", "servers"),
+            "the same for tools, as SERVER/NAME, and their servers; ask NAME takes an always back",
+            CHANGES.replace("all]", "ask NAME | all]"),
+            ("", "remove harbour/berth", "add harbour/berth", "ask harbour/berth"),
+            (*CHANGE_WORDS, "ask"),
         ),
     ),
     Action(
@@ -378,15 +378,6 @@ a SERVER.""",
         shown="memory",
     ),
     Action(
-        "trust",
-        slash=Slash(
-            "let an MCP server of the project run, after showing what it runs, or accept tools that have changed; "
-            "alone, list the servers that wait for it",
-            "[SERVER]",
-            ("", "harbour"),
-        ),
-    ),
-    Action(
         "document",
         slash=Slash(
             "send a note with every message: PATH, or none to close it",
@@ -422,15 +413,15 @@ a SERVER.""",
         example="4",
         shown="head",
         said="the next message of {talk} follows #{number}: {text}",
-        slash=Slash("continue from an earlier MESSAGE, on a new branch", "[MESSAGE]", ("", "1")),
+        slash=Slash("continue from an earlier MESSAGE, on a new branch", "MESSAGE", ("1",)),
     ),
     Action("branches", slash=Slash("list the ends of all branches; N continues at one of them", "[N]", ("", "1"))),
     Action(
         "edit",
         slash=Slash(
             "change a MESSAGE of yours and send it again, on a new branch; TEXT replaces it",
-            "[MESSAGE [TEXT]]",
-            ("", "1 Who owns the boat?"),
+            "MESSAGE [TEXT]",
+            ("1 Who owns the boat?",),
         ),
     ),
     Action("regenerate", slash=Slash("get another reply to your last message, by MODEL if you name one", "[MODEL]")),

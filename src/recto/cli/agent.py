@@ -16,13 +16,10 @@ from recto.cli import options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
-    from recto.agents.agent import Agent
     from recto.agents.agents import Agents
     from recto.api.blocking import Desk, Talk
     from recto.cli.listener import Listener
     from recto.events import Event
-    from recto.sources.server_config import ServerConfig
-    from recto.sources.source import TextSource
     from recto.tasks.run import RunReport
 
 STOPPED = "stopped; what was done is kept: `recto agent run --continue` continues"
@@ -171,15 +168,12 @@ def list_agents(as_json: bool) -> None:
     for name in agents.names():
         agent = agents.read(name)
         where = [agents.scope_of(folder) for _, folder in agents.agent_folders(name)]
-        counts = {"rules": len(agent.rules), "references": len(agent.references), "servers": len(_servers(agent))}
         if as_json:
             told = {"name": name, "description": agent.description, "model": agent.model, "where": where}
-            show.emit(told | counts | {"notes": list(agent.notes)})
+            show.emit(told | {"notes": list(agent.notes)})
             continue
-        have = ", ".join(show.counted(count, noun.removesuffix("s")) for noun, count in counts.items() if count)
-        owner = ", ".join(where) or "built in"
-        show.say(f"{name:<16}  {owner}  {have or 'no sources'}  {show.shortened(agent.description, 60)}".rstrip())
         notes += agent.notes
+        show.say(f"{name:<16}  {', '.join(where) or 'built in':<8}  {show.shortened(agent.description, 60)}".rstrip())
     for note in notes:
         show.note(note)
 
@@ -188,88 +182,29 @@ def list_agents(as_json: bool) -> None:
 @click.argument("name", metavar="[NAME]", required=False, default="default")
 @options.as_json_option
 def show_agent(name: str, as_json: bool) -> None:
-    """Show everything in force for an agent, and which file says so.
+    """Show what an agent sets, and which file says so.
 
-    Values of variables and headers of MCP servers are hidden: they may be secret.
+    `recto sources list --agent NAME` lists its rules, references and tools.
 
     Example: recto agent show clerk
     """
     agents = _agents()
     agent = agents.read(name)
-    told = _agent_to_json(agents, agent)
-    if as_json:
-        show.emit(told)
-        return
-    show.say(f"{name}  {agent.description}".rstrip(), bold=True)
     folders = {agents.scope_of(folder): str(folder) for _, folder in agents.agent_folders(name)}
     values: dict[str, Any] = {"model": agent.model or None, "system_prompt": agent.system_prompt, **agent.context}
-    facts = {key: show.shortened(show.literal(value), 60) for key, value in values.items() if value is not None}
-    show.facts(
-        (folders | {key: f"{value}  [{agents.scope_of(agent.origins[key])}]" for key, value in facts.items()}).items(),
-        26,
-    )
-    for heading in ("rules", "references", "servers"):
-        if rows := told[heading]:
-            show.say(f"\n{heading.capitalize()}", bold=True)
-        for row in rows:
-            _tell_source(row)
+    told = {key: value for key, value in values.items() if value is not None}
+    if as_json:
+        known = {"name": name, "description": agent.description, "folders": folders, "settings": told}
+        show.emit(known | {"from": dict(agent.origins), "notes": list(agent.notes)})
+        return
+    show.say(f"{name}  {agent.description}".rstrip(), bold=True)
+    facts = {key: f"{show.shortened(show.literal(value), 60)}  [{agent.origins[key]}]" for key, value in told.items()}
+    facts |= {"sources": f"`recto sources list --agent {name}` lists them"}
+    show.facts((folders | facts).items(), 26)
     if not folders:
-        show.say(f"\nit is built in; `recto agent new {name}` gives it a folder")
+        show.say(f"it is built in; `recto agent new {name}` gives it a folder")
     for note in agent.notes:
         show.note(note)
-
-
-def _tell_source(row: dict[str, Any], indent: str = "  ") -> None:
-    """A rule, reference, server or tool, with what it is made of."""
-    facts = [row.get("approval"), row.get("where"), "" if row.get("enabled", True) else "not enabled"]
-    facts += [f"priority {row['priority']}"] if "priority" in row else []
-    badge = f"[{row.get('include', 'always').capitalize()}]"
-    show.say(f"{indent}{badge:<8} {row['name']}  {', '.join(filter(None, facts))}".rstrip())
-    line = row.get("url") or " ".join([row.get("command", ""), *row.get("args", ())]).strip()
-    handed = [f"{name}={value}" for key in ("env", "headers") for name, value in row.get(key, {}).items()]
-    for text in (row.get("description"), " · ".join(filter(None, (line, *handed))), row.get("from")):
-        if text:
-            show.say(f"{indent}         {show.shortened(text, 200)}", dim=True)
-    for name, tool in row.get("tools", {}).items():
-        _tell_source({"name": name, **tool}, f"{indent}  ")
-
-
-def _servers(agent: "Agent") -> list["ServerConfig"]:
-    from recto.sources.source import BUILT_IN_SERVER  # as in _agents
-
-    return [server for server in agent.servers if server.name != BUILT_IN_SERVER]
-
-
-def _agent_to_json(agents: "Agents", agent: "Agent") -> dict[str, Any]:
-    return {
-        **{name: getattr(agent, name) for name in ("name", "description", "model", "system_prompt")},
-        "context": dict(agent.context),
-        "from": dict(agent.origins),
-        "rules": [_text_to_json(agents, each) for each in agent.rules],
-        "references": [_text_to_json(agents, each) for each in agent.references],
-        "servers": [_server_to_json(each) for each in agent.servers],
-        "notes": list(agent.notes),
-    }
-
-
-def _text_to_json(agents: "Agents", source: "TextSource") -> dict[str, Any]:
-    names = ("name", "include", "priority", "enabled", "description")
-    told = {"id": str(source.id)} | {name: getattr(source, name) for name in names}
-    return told | {"characters": len(source.text), "where": agents.scope_of(source.path), "path": source.path}
-
-
-def _server_to_json(server: "ServerConfig") -> dict[str, Any]:
-    from recto.sources.server_config import HIDDEN, without_secret_address, without_secrets  # as in _agents
-    from recto.sources.source import BUILT_IN_SERVER
-
-    said = server.to_json()
-    hidden: dict[str, Any] = {key: dict.fromkeys(said[key], HIDDEN) for key in ("env", "headers") if key in said}
-    hidden |= {"args": without_secrets(said["args"])} if "args" in said else {}
-    hidden |= {"url": without_secret_address(said["url"])} if "url" in said else {}
-    # without a file, built-in tools decide
-    modes = {"include": server.include or "always", "approval": server.approval or "ask"}
-    told = {"enabled": server.enabled, "is_yours": server.is_yours, "from": server.origin}
-    return {"name": server.name} | said | hidden | ({} if server.name == BUILT_IN_SERVER else modes) | told
 
 
 # -- making

@@ -95,7 +95,9 @@ class ChatState(Struct):
         """Trust a server as it was shown, and start it."""
         if self.desk.trust(server, self.talk.agent.name) != shown:
             self.desk.distrust(server, self.talk.agent.name)
-            raise Invalid(f"{server} has changed since it was shown: /trust {server} shows it again", name=server)
+            raise Invalid(
+                f"{server} has changed since it was shown: `recto sources trust {server}` shows it again", name=server
+            )
         self._wake_servers()
         self.tell(f"{server} is trusted: its tools are offered from now on")
 
@@ -110,7 +112,7 @@ class ChatState(Struct):
             if ask_trust(self.console, config):
                 self.trust(config.name, config)
             else:
-                self.tell(f"{config.name} is not started; /trust {config.name} lets it run later")
+                self.tell(f"{config.name} is not started; `recto sources trust {config.name}` lets it run later")
 
     # -- what happens
 

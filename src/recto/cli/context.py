@@ -1,5 +1,5 @@
 """`recto context`: the next window, statistics, costs, summaries, export and import, and past turns replanned under
-other settings. `recto request`: recorded requests explained, compared, rebuilt and verified. Some commands are in the
+other settings. `recto request`: recorded requests explained, rebuilt and verified. Some commands are in the
 table of actions.
 """
 
@@ -21,7 +21,6 @@ from recto.cli.drawing.windows import outlook, setting_in_words
 from recto.cli.terminal import SUMMING, bar
 from recto.errors import Invalid, NotFound
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, ExportFormat, ImportFormat
-from recto.wire import ids_in
 
 if TYPE_CHECKING:
     from recto.api.blocking import Talk
@@ -372,7 +371,7 @@ add_commands(command, "context")
 
 @click.group()
 def request() -> None:
-    """See, compare, rebuild and verify what was sent.
+    """See, rebuild and verify what was sent.
 
     Example: recto request show
     """
@@ -402,30 +401,6 @@ def show_request(id: str | None, whole: bool, source: str | None, as_json: bool)
         from recto.cli.drawing.requests import draw_request  # rich: a tenth of a second
 
         draw_request(show.console(), reader.numbered(record), whole=whole)
-
-
-@request.command("diff")
-@click.argument("before", required=False, metavar="[A]")
-@click.argument("after", required=False, metavar="[B]")
-@click.option("--all", "whole", is_flag=True, help="Show lists and texts whole, however long.")
-@options.as_json_option
-def diff(before: str | None, after: str | None, whole: bool, as_json: bool) -> None:
-    """Compare request A with B: what was added, removed and changed, and what broke the prefix.
-
-    A alone is compared with the one before it; without A, the last one is. The number or id of a reply means its
-    request; `last` and `previous` are the last two of the latest conversation.
-
-    Example: recto request diff previous last
-    """
-    with options.open_queries() as reader:
-        found = reader.compare(before, after)
-        if as_json:
-            show.emit(found.to_json())
-            return
-        from recto.cli.drawing.requests import draw_difference  # rich: a tenth of a second
-
-        names = reader.short_names(ids_in(found.to_json()))
-    draw_difference(show.console(), found, names=names, whole=whole)
 
 
 @request.command("rebuild")

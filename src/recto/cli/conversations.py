@@ -160,12 +160,12 @@ def _paced(events: "Iterable[Event]", pause_s: float) -> "Generator[Event]":
     from recto.events import TextDelta, ThinkingDelta
 
     for event in events:
-        if pause_s and isinstance(event, TextDelta | ThinkingDelta):
-            for word in re.findall(r"\S*\s*", event.text):
-                yield type(event)(word)
-                time.sleep(pause_s if word else 0)
-        else:
+        if not isinstance(event, TextDelta | ThinkingDelta):
             yield event
+            continue
+        for word in re.findall(r"\S*\s*", event.text):
+            yield type(event)(show.visible(word))
+            time.sleep(pause_s if word else 0)
 
 
 @command.command("result")

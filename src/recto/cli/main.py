@@ -26,7 +26,7 @@ COMMANDS = {
     "ask": "Ask one question and print the answer.",
     "conversations": "List, read, search, rename, branch, hide and delete conversations; pin messages.",
     "context": "See and change what the model gets: windows, summaries, strategies.",
-    "request": "See, compare, rebuild and verify what was sent.",
+    "request": "See, rebuild and verify what was sent.",
     "sources": "See and choose what goes into the window: rules, references, tools.",
     "agent": "See, make and configure agents; let one work toward a goal.",
     "vault": "Search a folder of notes, follow its links, see what is used.",

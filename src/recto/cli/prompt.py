@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, merge_completers
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Always, has_focus
 from prompt_toolkit.formatted_text import FormattedText
-from prompt_toolkit.history import FileHistory
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
@@ -52,23 +51,14 @@ SlashWords = Mapping[str, tuple[str, tuple[str, ...]]]
 # -- what is typed
 
 
-class HistoryFile(FileHistory):
-    """Typed lines in a file that only the user can read. If it cannot be used, there is no history."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        with suppress(OSError):
-            create_private_file(path)
-
-    def load_history_strings(self) -> Iterable[str]:
-        try:
-            return super().load_history_strings()
-        except OSError:
-            return []
-
-    def store_string(self, string: str) -> None:
-        with suppress(OSError):
-            super().store_string(string)
+def open_history(path: Path) -> History:
+    """Typed lines in a file that only the user can read. If it cannot be used, they are forgotten with the chat."""
+    try:
+        create_private_file(path)
+        path.read_bytes()
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)
 
 
 def open_prompt(
@@ -78,7 +68,7 @@ def open_prompt(
         FormattedText([("class:mark", MARK)]),
         multiline=True,
         prompt_continuation=FormattedText([("", " " * len(MARK))]),
-        history=HistoryFile(home / HISTORY_FILE),
+        history=open_history(home / HISTORY_FILE),
         completer=merge_completers(completers),
         complete_while_typing=True,
         complete_in_thread=True,
@@ -112,23 +102,7 @@ def _chat_keys() -> KeyBindings:
     def add_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
-    @keys.add("up", filter=at_prompt)
-    def up(event: KeyPressEvent) -> None:
-        _close_empty_menu(event.current_buffer)
-        event.current_buffer.auto_up(count=event.arg)
-
-    @keys.add("down", filter=at_prompt)
-    def down(event: KeyPressEvent) -> None:
-        _close_empty_menu(event.current_buffer)
-        event.current_buffer.auto_down(count=event.arg)
-
     return keys
-
-
-def _close_empty_menu(buffer: Buffer) -> None:
-    """Close the empty menu that is open while names are looked up: the arrows would do nothing in it."""
-    if buffer.complete_state and not buffer.complete_state.completions:
-        buffer.complete_state = None
 
 
 # -- completion

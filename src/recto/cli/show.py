@@ -175,7 +175,10 @@ def shortened(text: str, width: int) -> str:
 
 def when(created: str) -> str:
     """A stored time in local time."""
-    return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
+    try:
+        return datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:  # an import may hold anything
+        return shortened(created, 20)
 
 
 def literal(value: Any) -> str:

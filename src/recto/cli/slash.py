@@ -37,9 +37,9 @@ from recto.cli.drawing.transcripts import (
 )
 from recto.cli.drawing.windows import draw_window, facts_table, outlook, setting_in_words, strategy_in_words
 from recto.cli.listener import Lines, follow
-from recto.cli.questions import ask_changes, ask_trust, said_yes, show_server
+from recto.cli.questions import said_yes
 from recto.cli.screen import Page, Screen
-from recto.cli.show import counted, shortened, visible, when
+from recto.cli.show import shortened, visible, when
 from recto.cli.terminal import edited
 from recto.errors import Invalid, NotFound
 from recto.settings.settings import conversation_key
@@ -176,25 +176,6 @@ def _edit_summary(chat: ChatState, block: Compaction) -> None:
     chat.tell("the summary is unchanged" if text is None else block_in_words(chat.talk.edit_summary(text)))
 
 
-def _do_pin(chat: ChatState, argument: str) -> None:
-    if argument:
-        act(chat, "conversations pin", message=argument)
-        return
-    chat.offer("pin")
-    chat.tell("/pin MESSAGE keeps one of them in every window")
-
-
-def _do_unpin(chat: ChatState, argument: str) -> None:
-    if argument:
-        act(chat, "conversations unpin", message=argument)
-        return
-    block = chat.talk.compaction()
-    pinned = [chat.talk.message(id) for id in block.pinned] if block else []
-    for message in pinned:
-        chat.tell(f"#{message.said}  {shortened(message.text, 60)}")
-    chat.tell("/unpin MESSAGE unpins one of them" if pinned else "nothing is pinned")
-
-
 def _do_strategy(chat: ChatState, argument: str) -> None:
     if argument:
         chosen = None if argument == FOLLOWS_SETTINGS else argument
@@ -274,15 +255,13 @@ def _do_tools(chat: ChatState, argument: str) -> None:
     verb, _, name = argument.partition(" ")
     if verb == "ask" and name.strip():
         act(chat, "sources ask", tool=name)
-    elif argument == "servers":
-        servers = lists.ServerList(chat.talk.agent.servers, chat.desk.servers.statuses())
+        return
+    if argument in ("", ALL):
+        chat.desk.servers.refresh()
+    _sources(chat, "tools", argument)
+    servers = lists.ServerList(chat.talk.agent.servers, chat.desk.servers.statuses())
+    if servers and argument in ("", ALL):
         servers.draw(chat.console)
-        if not servers:
-            chat.tell("this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them")
-    else:
-        if argument in ("", ALL):
-            chat.desk.servers.refresh()
-        _sources(chat, "tools", argument)
 
 
 def _do_rules(chat: ChatState, argument: str) -> None:
@@ -299,15 +278,16 @@ def _sources(chat: ChatState, command: str, argument: str) -> None:
     elif verb in ("add", "remove") and rest.strip():
         act(chat, f"sources {verb}", names=(_id(command, rest),))
     else:
-        more = ", ask NAME, servers" if command == "tools" else ""
+        more = ", ask NAME" if command == "tools" else ""
         raise Invalid(f"/{command} takes add NAME, remove NAME, mode NAME MODE{more}, all, or nothing")
 
 
 def _id(command: str, name: str) -> str:
     """The id for a typed name, with or without its kind (`/rules add rule:latin`)."""
     kind, colon, rest = name.strip().partition(":")
-    typed = rest if colon and kind.lower() in PREFIXES[command] else name
-    return f"{NAMED[command]}:{typed.strip()}"
+    typed = rest if colon and kind.lower().removeprefix("@") in PREFIXES[command] else name
+    unquoted = typed.strip().strip('"')
+    return f"{NAMED[command]}:{unquoted}"
 
 
 def _list_sources(chat: ChatState, command: str, fold: int | None) -> None:
@@ -343,32 +323,6 @@ def _do_memory(chat: ChatState, argument: str) -> None:
         for line in fact_rows(newest, chat.desk.facts.missing):
             chat.tell(line)
         chat.tell("these are the newest facts; /memory WORDS finds others" if newest else "no fact is remembered yet")
-
-
-def _do_trust(chat: ChatState, argument: str) -> None:
-    """Trust a server of the project and accept its changed tools; without a name list servers that need trust."""
-    waiting = chat.untrusted()
-    if not argument:
-        lists.ServerList(waiting, chat.desk.servers.statuses()).draw(chat.console)
-        chat.tell("/trust SERVER lets one of them run" if waiting else "no MCP server waits for your trust")
-        return
-    config = chat.talk.agent.server(argument)
-    if config and config not in waiting:
-        changes = chat.desk.tool_changes(argument, chat.talk.agent.name)
-        if not changes and config.is_yours:
-            raise Invalid(f"{argument} is your own and needs no trust", name=argument)
-        if not changes:
-            chat.tell(f"{config.name} is trusted already")
-        elif ask_changes(chat.console, changes, is_at_terminal=chat.is_at_terminal):
-            chat.desk.accept_tools(changes)
-            chat.tell(f"{counted(len(changes), 'tool')} of {config.name} accepted as shown")
-        return
-    if config and not chat.is_at_terminal:
-        show_server(chat.console, config)
-    if config is None or not chat.is_at_terminal or ask_trust(chat.console, config):
-        chat.trust(argument, config)
-    else:
-        chat.tell(f"{config.name} is not started; /trust {config.name} asks again")
 
 
 # -- what goes with the next message
@@ -421,19 +375,6 @@ def _do_thinking(chat: ChatState, argument: str) -> None:
 
 
 # -- branches and conversations
-
-
-def _do_undo(chat: ChatState, argument: str) -> None:
-    act(chat, "conversations undo")
-    chat.tell("nothing is deleted: /branches returns to it")
-
-
-def _do_fork(chat: ChatState, argument: str) -> None:
-    if argument:
-        act(chat, "conversations fork", message=argument)
-        return
-    chat.offer("fork at")
-    chat.tell("/fork MESSAGE continues from one of them")
 
 
 def _do_branches(chat: ChatState, argument: str) -> None:
@@ -521,9 +462,7 @@ def _do_export(chat: ChatState, argument: str) -> None:
 def _do_edit(chat: ChatState, argument: str) -> None:
     named, _, text = argument.partition(" ")
     if not named:
-        chat.offer("edit")
-        chat.tell("/edit MESSAGE changes one of yours; TEXT after it replaces its text at once")
-        return
+        raise Invalid("/edit takes the number of a message of yours, and TEXT; /history lists them")
     message, wanted = chat.talk.message(named), text.strip()
     if not wanted and message.role == "user":
         if not options.has_keyboard():

@@ -177,18 +177,18 @@ def export(agent: str | None, since: str | None, output: str | None) -> None:
 
     Example: recto sources export -o context.jsonl
     """
-    lines: list[str] = []
+    lines: list[dict[str, Any]] = []
     with options.open_queries() as reader:
         for each in reader.reply_contexts(agent, since):
             if isinstance(each, Altered):
                 show.note(f"left out: {each.message}")
-            else:
-                lines.append(wire.dumps(each.to_json()) + "\n")
-    if lines:
-        show.write(output, "".join(lines))
-    else:
+            elif output is None:
+                show.emit(each.to_json())
+            lines += [] if isinstance(each, Altered) else [each.to_json()]
+    if not lines:
         show.note(f"nothing was recorded {_which(agent, since)}: there is no reply to export")
-    if lines and output:
+    elif output:
+        show.write(output, "".join(f"{wire.dumps(line)}\n" for line in lines))
         show.note(f"{show.counted(len(lines), 'request')} written to {output}")
 
 

@@ -25,7 +25,7 @@ from recto.cli import show
 from recto.errors import Invalid, RectoError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from click._termui_impl import ProgressBar
 
 
 # How stdin fails when it is closed or not a terminal.
@@ -39,7 +39,7 @@ Tell = Callable[[int, int], None]
 # Keys that arrive as several characters: Alt-Enter, up arrow, and all others, which are ignored.
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O[A-Za-z]|[^\[O])")
 _NEW_LINE, _UP = ("\x1b\r", "\x1b\n"), ("\x1b[A", "\x1bOA")
-_ERASE, _ERASE_LINE = ("\x7f", "\b"), "\x15"
+_ERASE, _ERASE_WORD, _ERASE_LINE = ("\x7f", "\b"), "\x17", "\x15"
 READ_SIZE = 4096
 
 
@@ -162,23 +162,16 @@ def bar(label: str) -> Iterator[Tell | None]:
         yield None
         return
     with ExitStack() as stack:
-        drawn: list[Progress] = []
+        drawn: list[ProgressBar[int]] = []
 
         def tell(done: int, total: int) -> None:
             if not drawn:
-                drawn.append(stack.enter_context(_new_progress()))
-                drawn[0].add_task(label)
-            drawn[0].update(drawn[0].task_ids[0], completed=done, total=total)
+                bar: ProgressBar[int] = click.progressbar(length=total, label=label, file=sys.stderr, show_pos=True)
+                drawn.append(stack.enter_context(bar))
+            drawn[0].length = total
+            drawn[0].update(done - drawn[0].pos)
 
         yield tell
-
-
-def _new_progress() -> "Progress":
-    # rich: a tenth of a second
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=show.console(err=True), transient=True)
 
 
 # -- typeahead
@@ -265,6 +258,8 @@ class Typeahead:
             self.text = self.text[:-1]
         elif key == _ERASE_LINE:
             self.text = ""
+        elif key == _ERASE_WORD:
+            self.text = re.sub(r"\S+\s*$", "", self.text)
         elif key.isprintable() or key == "\t":
             self.text += key
 

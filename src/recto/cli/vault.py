@@ -136,10 +136,10 @@ def search(words: tuple[str, ...], documents: int, excerpts: int, flags: dict[st
 def _fill(reader: "VaultQueries") -> None:
     """Update the index, and wait a moment for vectors."""
     options.read_notes(reader)
-    if why := reader.search.rebuild_reason:
-        show.note(why)
     with bar("indexing") as tell:
         reader.search.fill(tell)
+    if why := reader.search.rebuild_reason:
+        show.note(why)
     with bar("reading the notes for their meaning") as tell:
         reader.search.settle(max(FIRST_WAIT_S, reader.settings.search.timeout_s), tell)
 

@@ -1,5 +1,4 @@
-"""Requests explained, drawn from the JSON form with numbers for ids; two requests compared; windows under other
-settings."""
+"""Requests explained, drawn from the JSON form with numbers for ids; windows under other settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,20 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from recto.base.text import dollars
-from recto.cli.drawing.windows import MOST, UNKNOWN, badge, called, draw_notes, draw_parts, facts_table
+from recto.cli.drawing.windows import UNKNOWN, draw_notes, draw_parts, facts_table
 from recto.cli.show import counted, literal, shortened, visible, when
 from recto.window.window import SECTIONS
 
 if TYPE_CHECKING:
     from recto.chat.blocks import MessageRange
     from recto.reports.what_if import PlanChanges, StrategyComparison, WhatIf, WindowPlan
-    from recto.store.comparison import ComparedPick, Difference, PickChange, SentMessage
 
 Json = Mapping[str, Any]
-# Longer differences and lists of messages are cut to this.
-MOST_LINES, NUMBERS = 24, 6
-NO_NAMES: Mapping[str, str] = {}
-COLOURS = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 NOTHING = "–"
 FATES = {"verbatim": "verbatim", "condensed": "excerpt", "summarised": "summed up", "left_out": "left out"}
 
@@ -102,87 +96,7 @@ def _reply(record: Json) -> str:
     return f"{record['reply']}, {finish}" if record.get("reply") else finish
 
 
-# -- two requests
-
-
-def draw_difference(
-    console: Console, found: "Difference", *, names: Mapping[str, str] = NO_NAMES, whole: bool = False
-) -> None:
-    """Draw the parts that differ. `names` has short names for ids."""
-    before, after = (names.get(id, id) for id in (found.before, found.after))
-    console.print(Text(f"from {before} to {after}", "bold"))
-    for shift in found.facts:
-        one, other = (names.get(str(each), _told(each)) for each in (shift.before, shift.after))
-        console.print(Text(f"{shift.name}: {one} → {other}"))
-    draw_picks(console, found, whole=whole)
-    if shifts := [shift for shift in found.sections if shift.before != shift.after]:
-        console.print(Text("tokens", "bold"))
-        for shift in shifts:
-            console.print(_row(f"  {shift.name}", shift.before, shift.after))
-    prefix = found.prefix
-    console.print(Text("prefix", "bold"))
-    size = f"{prefix.bytes:,} bytes, about {prefix.tokens:,} tokens"
-    console.print(Text(f"  {min(prefix.pieces, prefix.of)} of {prefix.of} stable pieces came first again ({size})"))
-    if prefix.broken_by:
-        console.print(Text(f"  broken by {visible(prefix.broken_by)}", "yellow"))
-
-
-def draw_picks(console: Console, found: "Difference", *, whole: bool = False) -> None:
-    """What came in, went out and changed, a line for each."""
-    said_in, said_out = _said("+", found.said_in), _said("-", found.said_out)
-    parts = {
-        "came in": [*said_in, *(_item("+", each) for each in found.came_in)],
-        "went out": [*said_out, *(_item("-", each) for each in found.went_out)],
-        # a changed text matters more than a changed score
-        "changed": [
-            _changed(each, whole) for each in sorted(found.changed, key=lambda change: change.what == ("score",))
-        ],
-    }
-    for heading, lines in parts.items():
-        if lines:
-            console.print(Text(heading, "bold"))
-        for line in lines if whole else lines[:MOST]:
-            console.print(line)
-        if len(lines) > MOST and not whole:
-            console.print(Text(f"  and {len(lines) - MOST} more; --all shows them", "dim"))
-
-
-def _said(sign: str, said: Sequence["SentMessage"]) -> Iterator[Text]:
-    numbers = [f"#{each.number}" for each in said]
-    if len(numbers) > NUMBERS:
-        numbers = [*numbers[: NUMBERS - 2], "…", numbers[-1]]
-    if said:
-        yield Text.assemble((f"  {sign} ", COLOURS[sign]), f"{counted(len(said), 'message')} ({' '.join(numbers)})")
-
-
-def _item(sign: str, item: "ComparedPick") -> Text:
-    line = Text.assemble((f"  {sign} ", COLOURS[sign]), _name(item), " ", (visible(item.because), "dim"))
-    return line.append(f"  {sign}{item.tokens:,}", "dim")
-
-
-def _name(item: "ComparedPick") -> Text:
-    if item.section == "recalled":
-        return Text("recalled")
-    pick = {"name": item.name, "server": item.server, "mode": item.mode, "score": item.score}
-    return Text.assemble(f"{item.kind} {called(pick)} ", badge(pick))
-
-
-def _changed(change: "PickChange", whole: bool) -> Text:
-    before, after = change.before, change.after
-    words = {
-        "text": "another text" if change.text else "another text, of which not both are kept",
-        "mode": f"was {before.mode}",
-        "score": f"score was {_told(before.score)}",
-        "section": f"was in {before.section}",
-    }
-    told = ", ".join(words[what] for what in change.what)
-    line = Text.assemble(("  ~ ", COLOURS["~"]), _name(after), " ", (told, "dim"))
-    lines = change.text if whole else change.text[:MOST_LINES]
-    for each in lines:
-        line.append(f"\n      {visible(each)}", COLOURS.get(each[:1], "dim"))
-    if len(lines) < len(change.text):
-        line.append(f"\n      … {len(change.text) - MOST_LINES} lines more; --all shows them", "dim")
-    return line
+# -- what if
 
 
 def _row(name: str, before: int | None, after: int | None) -> Text:
@@ -199,9 +113,6 @@ def _told(value: Any, nothing: str = "none") -> str:
     return f"{value:,}" if isinstance(value, int) else shortened(str(value), 60)
 
 
-# -- what if
-
-
 def draw_what_if(console: Console, name: str, found: "WhatIf") -> None:
     console.print(Text(f"message #{found.number} of {name}", "bold"))
     console.print(Text(f"what if: {_changes_in_words(found.changes)}"))
@@ -215,8 +126,6 @@ def draw_what_if(console: Console, name: str, found: "WhatIf") -> None:
         is_number = isinstance(was or would, int)
         row = _row(key, was, would) if is_number else Text(f"{key:<14}{_told(was, NOTHING)} → {_told(would, NOTHING)}")
         console.print(row)
-    if found.difference:
-        draw_picks(console, found.difference)
     if block := found.compaction:
         about = ", an estimate" if found.is_estimate else ""
         sizes = f"{block.context_size_before:,} → {block.context_size_after:,} tokens{about}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEGEND = "● in this conversation  ○ available"
 APPROVALS = {"ask": "", "allow": "runs without asking", "deny": "never runs"}
 STATES = {"running": "green", "starting": "yellow", "failed": "red", "untrusted": "yellow"}
-DESCRIPTION_WIDTH = 60
+DESCRIPTION_WIDTH, LEAST_DESCRIPTION = 60, 12
 
 
 # -- sources
@@ -78,7 +78,9 @@ def draw_items(
     for each in shown:
         is_in, name, found = each.mode is not None, _name(each, whole_ids), badge({"mode": each.mode or each.include})
         padding = " " * (min(named, console.width // 2) - cell_len(name)), " " * (len("[Always]") - len(found))
-        details = "  ".join(filter(None, (_how(each), shortened(each.source.description, DESCRIPTION_WIDTH))))
+        how, room = _how(each), console.width - named - 16 if console.is_terminal else DESCRIPTION_WIDTH
+        description = shortened(each.source.description, max(LEAST_DESCRIPTION, room - cell_len(how)))
+        details = "  ".join(filter(None, (how, description)))
         row = Text.assemble(("●" if is_in else "○", "green" if is_in else "dim"), " ", (name, "" if is_in else "dim"))
         row.append(f"{padding[0]}  ").append_text(found).append(f"{padding[1]}  ").append(details, "dim")
         row.rstrip()

@@ -139,8 +139,6 @@ def stats_in_words(name: str, stats: "ConversationStats") -> Iterator[tuple[str,
     made = ", ".join(f"{count:,} {by}" for by, count in said.made_by.items())
     others = ", ".join(f"{count:,} {action}" for action, count in said.actions.items() if action not in MAKE_ROOM)
     yield "compactions", "; ".join(filter(None, (f"{made} ({said.freed:,} tokens freed)" if made else "none", others)))
-    yield "pinned", f"{said.pinned:,}"
-    yield "priorities", ", ".join(f"{count:,} of {priority}" for priority, count in said.priorities.items())
     yield "requests", f"{stats.totals.requests:,}"
     yield "tokens sent", _usage(stats.totals)
     yield "cost", _cost(stats.totals)
