@@ -24,6 +24,8 @@ FEW = 500
 FIRST_WAIT_S = 6.0
 # Problems named. Suggesting a document for a broken link takes a moment each.
 MOST_NAMED, MOST_SUGGESTED = 10, 20
+# A context with this many characters on one side of its link was cut there.
+NEARLY_ALL = 40
 GRAPH_FORMATS = ("html", "json")
 
 
@@ -301,7 +303,11 @@ def _tell_links(reader: "VaultQueries", found: "Iterable[ResolvedLink]", as_json
         else:
             target = to_file(each.path, reader.vault.root / each.path)
         show.say_styled(f"{place}  {click.style(written, bold=True)} → {target}")
-        show.say(f"  {each.context}", dim=True)
+        # without partial words at its ends
+        before, link, after = each.context.partition(each.link.wikilink)
+        before = f"…{before.partition(' ')[2]}" if len(before) > NEARLY_ALL else before
+        after = f"{after.rpartition(' ')[0]}…" if len(after) > NEARLY_ALL else after
+        show.say(f"  {before}{link}{after}", dim=True)
     if not number:
         show.note(nothing)
 
