@@ -14,7 +14,7 @@ from prompt_toolkit.document import Document
 from tests.cli.test_vault import boat
 from tests.conftest import examples
 
-from recto.api.suggestions import file_paths, note_names
+from recto.api.suggestions import note_names
 from recto.cli.prompt import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter
 from recto.cli.slash import COMMANDS
 from recto.vault.links import find_links
@@ -70,14 +70,6 @@ def test_a_name_is_completed_and_closed(vault: Vault) -> None:
     assert (engine.display_text, engine.display_meta_text) == ("Engine", "parts/")
 
 
-def test_an_alias_is_completed_to_the_note_with_a_caption(vault: Vault) -> None:
-    links = LinkCompleter(lambda: vault)
-    assert offered(links, "[[cost") == ["[[Budget|Costs]]"]
-    document = Document("[[cost", 6)
-    (alias,) = links.get_completions(document, CompleteEvent())
-    assert (alias.display_text, alias.display_meta_text) == ("Costs", "→ Budget")
-
-
 def test_headings_are_completed_behind_a_name(vault: Vault) -> None:
     links = LinkCompleter(lambda: vault)
     assert offered(links, "[[Engine#") == ["[[Engine#Engine]]", "[[Engine#Serial number]]"]
@@ -85,13 +77,6 @@ def test_headings_are_completed_behind_a_name(vault: Vault) -> None:
     assert offered(links, "[[Engine#Engine#ser") == ["[[Engine#Engine#Serial number]]"]
     assert offered(links, "[[Nope#") == []
     assert offered(links, "[[#") == []
-
-
-def test_a_name_that_holds_a_sign_is_completed_too(vault: Vault) -> None:
-    vault.write("C# tips.md", "# Tips\n\n## Async | await\n")
-    links = LinkCompleter(lambda: vault)
-    assert offered(links, "[[c# t") == ["[[C# tips]]"]
-    assert offered(links, "[[C# tips#asy") == ["[[C# tips#Async await]]"]
 
 
 @pytest.mark.parametrize(
@@ -102,13 +87,6 @@ def test_a_name_that_no_link_can_hold_is_not_offered(vault: Vault, name: str) ->
     links = LinkCompleter(lambda: vault)
     offers = [*offered(links, "[[a"), *offered(links, "[[odd"), *offered(links, "[[pecul")]
     assert not [each for each in offers if "odd/" in each or name in each or "Peculiar" in each]
-
-
-@pytest.mark.parametrize("name", ["a\x1bb", "a\x9bb", "a\u202eb", 'a"b'])
-def test_a_file_whose_name_steers_the_terminal_or_cannot_be_quoted_is_not_offered(tmp_path: Path, name: str) -> None:
-    for each in (name, "apple"):
-        (tmp_path / f"{each}.txt").write_text("x")
-    assert [each.insert for each in file_paths([tmp_path])] == ["apple.txt"]
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -174,26 +152,6 @@ def test_a_bare_at_offers_files_that_changed_last_first(tmp_path: Path) -> None:
     files = FileCompleter(lambda: None, tmp_path)
     expected = ["see @new.md", "see @src/older.py", "see @2024.md", 'see @"oldest one.md"']
     assert offered(files, "see @") == expected
-
-
-def test_environments_caches_ignored_and_hidden_files_are_not_offered(tmp_path: Path) -> None:
-    kept = {"src/app.py", "env/plan.md", "Readme.md"}
-    left_out = {
-        "venv/pyvenv.cfg",
-        "venv/lib/app.py",
-        "cache/CACHEDIR.TAG",
-        "cache/app.py",
-        "src/__pycache__/app.pyc",
-        "web/node_modules/app/index.js",
-        "build/app.py",
-        ".idea/app.xml",
-        ".env",
-    }
-    for name in kept | left_out:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x\n")
-    (tmp_path / ".gitignore").write_text("build/\n")
-    assert set(offered(FileCompleter(lambda: None, tmp_path), "@")) == {f"@{name}" for name in kept}
 
 
 def test_agents_are_offered_where_a_message_begins() -> None:

@@ -53,16 +53,6 @@ def test_what_is_to_be_kept_reaches_the_summariser(
     assert "the red boats" in json.loads(body)["messages"][-1]["content"]
 
 
-def test_parts_are_told_one_by_one(run: Run, script: Script) -> None:
-    small = script({"text": "Facts: part of it.", "when": "summary"}, limit=700)
-    talk(run, script(REPLY), 20)
-    done = run("context", "compact", "--set", f"context.summary_model={small}", "--set", "context.summary_tokens=120")
-    assert done.exit_code == 0
-    assert f"with {small}, part 1 of 3\n" in done.stderr
-    assert f"with {small}, part 3 of 3\n" in done.stderr
-    assert done.stdout.endswith(f"summary by {small}\n")
-
-
 def test_without_a_summariser_sentences_of_the_originals_serve_and_the_attempts_are_told(
     run: Run, script: Script
 ) -> None:
@@ -136,17 +126,6 @@ def test_after_uncompact_everything_is_sent_again_and_what_was_said_since_stays(
 
 
 # -- agents
-
-
-def test_a_new_conversation_can_follow_an_agent(run: Run, script: Script, home: Path) -> None:
-    (home / "agents" / "clerk").mkdir(parents=True)
-    (home / "agents" / "clerk" / "agent.toml").write_text('[context]\nstrategy = "hybrid"\n')
-    model = script(REPLY)
-    for command in (["ask", "hello"], ["chat"]):
-        run(command[0], "-m", model, "--agent", "clerk", *command[1:], input="hello\n")
-        assert rows(run("conversations", "list", "--json"))[0]["agent"] == "clerk"
-        assert one(run("context", "show", "--json"))["strategy"] == "hybrid"
-    assert "for a new conversation" in failure(run("ask", "--continue", "--agent", "clerk", "hello"), 2)
 
 
 # -- what is told on the way

@@ -1,11 +1,7 @@
 """Search from the command line: what is found and how it is told, and the index that is made for it."""
 
-import json
 import os
 import sqlite3
-import subprocess
-import sys
-import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,6 @@ from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.cli.terminal import Terminal
 from tests.conftest import Open, Script
 from tests.recall.test_message_index import MAST, garbage, half, other_version, say, server
-from tests.search.test_embedding_endpoint import Answer, Server, vectors
 
 from recto.api.blocking import open_desk
 from recto.cli.drawing.transcripts import snippet_around
@@ -109,58 +104,6 @@ def test_an_index_damaged_within_is_made_anew_before_the_answer(run: Run, home: 
     done = run("conversations", "search", "mast", "--limit", "500", "--json")
     assert len(done.stdout.splitlines()) == 300
     assert "the search index was damaged" in done.stderr
-
-
-def test_the_index_of_another_store_is_not_believed(run: Run, home: Path, tmp_path: Path) -> None:
-    fill(home, "a mast")
-    fill(tmp_path / "other", "a hull", "a spar")
-    with open_desk(home=tmp_path / "other", model="scripted:none.json") as desk:
-        desk.index()
-    (tmp_path / "other" / "search.db").rename(home / "search.db")
-    assert len(rows(run("conversations", "search", "mast", "--json"))) == 1
-    assert rows(run("conversations", "search", "hull", "--json")) == []
-
-
-@pytest.mark.slow
-def test_a_server_that_never_answers_keeps_no_command(
-    fork: Spawn, home: Path, monkeypatch: pytest.MonkeyPatch, server: Server
-) -> None:
-    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "box:m")
-    monkeypatch.setenv("RECTO_SEARCH_TIMEOUT_S", "0.2")
-    fill(home, MAST)
-    fork("conversations", "search", "mast")
-    fill(home, "Another mast.")
-    free, waited = threading.Event(), list[bool]()
-
-    def hangs(texts: list[str]) -> Answer:
-        waited.append(free.wait(60))
-        return vectors(texts)
-
-    server.rules = [hangs] * 10
-    done = fork("conversations", "search", "mast")
-    assert MAST in done.stdout.decode()
-    assert "searched by words only" in done.stderr.decode()
-    assert waited == [], "the command had ended before the server gave up"
-    free.set()
-
-
-@pytest.mark.slow
-def test_processes_search_and_chat_at_once(script: Script, home: Path) -> None:
-    fill(home, "a mast", count=300)
-    model = script({"text": "The mast is tall."})
-    chat = ["ask", "-m", model, "How tall is the mast?"]
-    look = ["conversations", "search", "mast", "--limit", "1000", "--json"]
-    started = [
-        subprocess.Popen([sys.executable, "-m", "recto", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for args in (look, chat, look, chat)
-    ]
-    ended = [process.communicate(timeout=120) for process in started]
-    assert [process.returncode for process in started] == [0] * 4, ended
-    for out, err in (ended[0], ended[2]):
-        assert len(out.splitlines()) >= 300
-        assert b"Traceback" not in err
-    last = subprocess.run([sys.executable, "-m", "recto", *look], capture_output=True, timeout=60)
-    assert len({json.loads(line)["id"] for line in last.stdout.splitlines()}) == 304
 
 
 # -- at a terminal

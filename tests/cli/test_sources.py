@@ -6,15 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.cells import cell_len
 from rich.console import Console
 from tests.cli.conftest import Run, failure, one, rows
 from tests.cli.harbour import write_agent, write_server, write_source
 from tests.conftest import Script
 
 from recto.cli.drawing.sources import draw_items
-from recto.sources.overrides import SourceOverrides, SourceStatus
-from recto.sources.source import Rule
+from recto.sources.overrides import SourceStatus
 
 
 @pytest.fixture
@@ -60,13 +58,6 @@ def drawn(listed: SourceStatus) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-def test_wide_signs_stay_within_the_width_of_the_screen() -> None:
-    (line,) = drawn(SourceOverrides().listed(Rule("規則", "x", description="船は港に着きました。" * 20)))
-    assert cell_len(line) <= 60
-    assert line.startswith("○ 規則  [Manual]  船は港に")
-    assert line.endswith("…")
-
-
 # -- what goes along
 
 
@@ -107,17 +98,6 @@ def test_of_several_all_are_taken_or_none(run: Run, begun: str, words: str, said
     assert listed(run) == before
 
 
-def test_what_was_added_and_is_gone_can_be_taken_out_with_others(run: Run, agent: Path, begun: str) -> None:
-    run("sources", "add", "ref:prices", "rule:my tests")
-    (agent / "references/prices.md").unlink()
-    done = run("sources", "remove", "rule:my tests", "ref:prices")
-    assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [
-        "rule:my tests is no longer included",
-        "reference:prices is no longer included",
-    ]
-    assert "which you added" not in run("ask", "--continue", "again").stderr
-
-
 # -- how it comes in
 
 
@@ -142,24 +122,6 @@ def test_a_mode_of_what_there_is_not_is_refused(run: Run, agent: Path) -> None:
         assert said in failure(run("sources", "mode", name, "agent"))
     failure(run("sources", "mode", "ref:prices", "sometimes"), 2)
     assert not (agent / "agent.toml").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("recall", "tool:recto/recall"),
-        ("recto/recall", "tool:recto/recall"),
-        ("read_document", "tool:recto/read_document"),
-        ("recto", "tool:recto"),
-    ],
-)
-def test_tools_that_are_built_in_take_a_mode_whether_they_are_offered_or_not(
-    run: Run, agent: Path, name: str, written: str
-) -> None:
-    told = run("sources", "mode", f"tool:{name}", "manual")
-    assert (told.exit_code, told.stderr) == (0, "")
-    assert f'"{written}" = "manual"' in (agent / "agent.toml").read_text()
-    assert run("agent", "show").stderr == ""
 
 
 # -- servers
