@@ -49,7 +49,7 @@ def test_commands_and_their_words_are_completed() -> None:
     assert completed("/un") == ["/uncompact", "/unpin", "/unset", "/undo"]
     assert completed("/strategy ") == ["discard", "summarize", "hybrid", "default"]
     assert completed("/summary e") == ["edit"]
-    assert completed("/tools ") == ["add", "remove", "mode", "all", "ask", "servers"]
+    assert completed("/tools ") == ["add", "remove", "mode", "all", "ask"]
     assert completed("/nothing x") == completed("un") == completed("/compact the") == []
 
 

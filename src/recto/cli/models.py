@@ -5,7 +5,7 @@ is ever shown.
 import asyncio
 import os
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from recto.weights import Weights, chat_models, named, pull, suitable, table
 if TYPE_CHECKING:
     from recto.window.calibration import TokenCalibration
 
-MOST_LISTED = 60
+MOST_OF_A_PROVIDER = 20
 # Longer than any provider's name, shorter than any key.
 LONGEST_NAME = 32
 
@@ -69,7 +69,11 @@ def list_models(word: str, everything: bool, as_json: bool) -> None:
         for model in listed:
             show.emit({**_to_json(model), "aliases": names[model.name]})
         return
-    shown = listed if everything else listed[-MOST_LISTED:]
+    shown, counts = list[Model](), Counter[str]()
+    for model in reversed(listed):  # the last names have the higher version numbers
+        counts[model.provider] += 1
+        if everything or counts[model.provider] <= MOST_OF_A_PROVIDER:
+            shown.insert(0, model)
     widest = max((len(model.name) for model in shown), default=0)
     for model in shown:
         aliases = f" = {', '.join(names[model.name])}" if names[model.name] else ""

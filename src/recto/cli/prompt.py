@@ -102,6 +102,16 @@ def _chat_keys() -> KeyBindings:
     def add_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
+    @keys.add("up", filter=at_prompt)
+    @keys.add("down", filter=at_prompt)
+    def move(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        # the empty menu that is open while names are looked up would swallow the key
+        if buffer.complete_state and not buffer.complete_state.completions:
+            buffer.complete_state = None
+        is_up = event.key_sequence[0].key == "up"
+        (buffer.auto_up if is_up else buffer.auto_down)(count=event.arg)
+
     return keys
 
 

@@ -500,7 +500,8 @@ def _do_goal(chat: ChatState, argument: str) -> None:
     run = chat.talk.last_run()
     # `ChatState.take` stops a current run: this command would run after it
     if run is None or (argument and run.status == "done"):
-        raise Invalid("no goal is being worked on: /goal TEXT begins to work toward one")
+        chat.tell("no goal is being worked on: /goal TEXT begins to work toward one")
+        return
     for line in plan_tree(run.goal, run.plan):
         chat.tell(line)
     because = f": {run.because}" if run.because else ""
