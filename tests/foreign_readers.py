@@ -17,9 +17,8 @@ from recto.base.text import clean, closest_key, without_key
 from recto.chat.blocks import Text, ToolResult
 from recto.chat.chain import print_of
 from recto.chat.message import Message, blocks_from
-from recto.cli.markdown import Growing, Page
-from recto.cli.prompt import row_breaks
-from recto.cli.show import fold_offsets, shortened, visible
+from recto.cli.screen import Growing, Page
+from recto.cli.show import fold, shortened, visible
 from recto.compaction.condensed import divide, question_in
 from recto.errors import RectoError
 from recto.memory.fact_files import parse_fact_file
@@ -272,7 +271,7 @@ READERS: dict[str, Read] = {
     "page": lambda text: (rendered(text), rendered_note(text)),
     "code on the page": lambda text: [coloured(text, language) for language in ("python", "bash", "json")],
     "terminal": _drawn,
-    "folded line": lambda text: (fold_offsets(text, 80), visible(text), shortened(text, 80), row_breaks(text, 80)),
+    "folded line": lambda text: (fold(text, 80), visible(text), shortened(text, 80)),
     "framed line": lambda text: [quote_if_framelike(line) for line in text.split("\n")],
 }
 # -- summaries

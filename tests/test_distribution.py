@@ -179,7 +179,7 @@ def check_extra(user: Installed, extra: str, model: str, *, is_there: bool) -> N
         assert (hint in told) is not is_there, told
     elif extra == "web" and not is_there:
         assert user.recto("web", may_fail=True) == f"recto: the page needs an extra: {hint}\n"
-    elif extra in ("web", "native"):
+    elif extra == "web":
         if is_there:
             check_the_page(user, model)
     elif extra == "serve":

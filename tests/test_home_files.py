@@ -20,7 +20,7 @@ from recto.api.blocking import open_desk
 from recto.api.store_files import StoreFiles
 from recto.base.home_files import tighten_home, use_write_ahead_log
 from recto.cli.log import log_bug
-from recto.cli.prompt import HistoryFile
+from recto.cli.prompt import open_history
 from recto.vault.document_summary import DocumentSummaries
 
 SOURCE = Path(store_queries.__file__).parent
@@ -219,7 +219,7 @@ def test_under_any_umask_the_home_is_private_while_it_is_used(
         desk.engine.backup.close()
         StoreFiles(home).backup()
         log_bug(ValueError("a bug"))
-        HistoryFile(home / "history").append_string("hello")
+        open_history(home / "history").append_string("hello")
         names = {path.name for path in home.rglob("*")}
         assert names >= {"recto.db-wal", "recto.db.newest", "search.db", "facts.db", "catalog.db", "gists.db", ".lock"}
         assert open_to_others(home) == {}

@@ -22,7 +22,6 @@ ADVICE = {
     "system_prompt_file": SettingAdvice(
         "Use it if the instructions are long or change often: Recto reads the file at every turn.", "prompt.md"
     ),
-    "plain": SettingAdvice("Switch it on if you listen to the terminal, or if it draws badly.", "on"),
     "context.strategy": SettingAdvice(
         "Choose `hybrid` if single messages matter more than the flow, `discard` if the past may be forgotten.",
         "hybrid",

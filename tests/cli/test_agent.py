@@ -47,21 +47,17 @@ def test_show_tells_all_that_is_in_force_and_no_secret(run: Run, home: Path, pro
     prompt = 'system_prompt = "Be kind."\n[context]\nthreshold = 0.7\nuse_facts = false\n'
     mine = write(home / "agents/clerk/agent.toml", f'description = "Answers letters"\nmodel = "a:b"\n{prompt}{SERVER}')
     write(project / ".recto/agents/clerk/references/api.md", "---\nenabled: false\n---\nGET")
-    shown = run("agent", "show", "clerk").stdout
-    for part in (
-        "[Manual] api  priority 500, project  not enabled",
-        "npx -y server --api-key … --token=… --header Authorization: …  FILES_TOKEN=…",
-        "https://…@far.example/mcp?key=…&b=…  Authorization: …",
-    ):
-        assert part in shown, part
-    told = run("agent", "show", "clerk", "--json")
-    row = one(told)
+    told = run("agent", "show", "clerk")
+    row = one(run("agent", "show", "clerk", "--json"))
     assert row["from"]["context.threshold"] == str(mine)
-    files, far, own = row["servers"]
-    assert (files["env"], far["headers"]) == ({"FILES_TOKEN": "…"}, {"Authorization": "…"})
-    assert (files["approval"], files["is_yours"], far["enabled"]) == ("ask", True, False)
-    assert own["tools"] == {"recall": {"include": "always"}}
-    assert "hush" not in shown + told.stdout
+    assert row["settings"] == {
+        "model": "a:b",
+        "system_prompt": "Be kind.",
+        "context.threshold": 0.7,
+        "context.use_facts": False,
+    }
+    assert f"0.7  [{mine}]" in told.stdout
+    assert "hush" not in run("sources", "list", "--agent", "clerk").stdout + told.stdout
 
 
 @pytest.mark.parametrize(
@@ -141,7 +137,6 @@ def test_what_is_set_can_be_got_and_taken_out(run: Run, home: Path) -> None:
         (["mcpServers.x.include", "agent"], 1),
         (["--unset"], 2),
         (["model", "x", "--unset"], 2),
-        (["model", "--edit"], 2),
     ],
 )
 def test_a_wrong_key_or_value_writes_nothing(run: Run, home: Path, args: list[str], code: int) -> None:

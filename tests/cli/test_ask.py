@@ -125,7 +125,7 @@ def test_a_question_alone_is_asked(
 
 
 def test_a_single_word_that_is_no_command_is_a_mistake(run: Run) -> None:
-    assert "did you mean chat?" in run("chta").stderr
+    assert "Did you mean chat?" in run("chta").stderr
     assert 'There is no command hello. To ask the model: recto ask "hello there"' in run("hello", "there").stderr
 
 

@@ -2,8 +2,6 @@
 
 import json
 import os
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,13 +14,9 @@ from prompt_toolkit.document import Document
 from tests.cli.test_vault import boat
 from tests.conftest import examples
 
-from recto.api.suggestions import file_paths, note_names
-from recto.cli.completers import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter, SourceCompleter
+from recto.api.suggestions import note_names
+from recto.cli.prompt import AgentCompleter, FileCompleter, LinkCompleter, SlashCompleter
 from recto.cli.slash import COMMANDS
-from recto.errors import Invalid
-from recto.sources.documents import mentioned_sources
-from recto.sources.overrides import SourceOverrides, SourceStatus
-from recto.sources.source import Reference, Rule, Source, SourceKind, Tool
 from recto.vault.links import find_links
 from recto.vault.vault import Vault
 
@@ -55,7 +49,7 @@ def test_commands_and_their_words_are_completed() -> None:
     assert completed("/un") == ["/uncompact", "/unpin", "/unset", "/undo"]
     assert completed("/strategy ") == ["discard", "summarize", "hybrid", "default"]
     assert completed("/summary e") == ["edit"]
-    assert completed("/tools ") == ["add", "remove", "mode", "all", "ask", "servers"]
+    assert completed("/tools ") == ["add", "remove", "mode", "all", "ask"]
     assert completed("/nothing x") == completed("un") == completed("/compact the") == []
 
 
@@ -75,14 +69,6 @@ def test_a_name_is_completed_and_closed(vault: Vault) -> None:
     assert (engine.display_text, engine.display_meta_text) == ("Engine", "parts/")
 
 
-def test_an_alias_is_completed_to_the_note_with_a_caption(vault: Vault) -> None:
-    links = LinkCompleter(lambda: vault)
-    assert offered(links, "[[cost") == ["[[Budget|Costs]]"]
-    document = Document("[[cost", 6)
-    (alias,) = links.get_completions(document, CompleteEvent())
-    assert (alias.display_text, alias.display_meta_text) == ("Costs", "→ Budget")
-
-
 def test_headings_are_completed_behind_a_name(vault: Vault) -> None:
     links = LinkCompleter(lambda: vault)
     assert offered(links, "[[Engine#") == ["[[Engine#Engine]]", "[[Engine#Serial number]]"]
@@ -100,13 +86,6 @@ def test_a_name_that_no_link_can_hold_is_not_offered(vault: Vault, name: str) ->
     links = LinkCompleter(lambda: vault)
     offers = [*offered(links, "[[a"), *offered(links, "[[odd"), *offered(links, "[[pecul")]
     assert not [each for each in offers if "odd/" in each or name in each or "Peculiar" in each]
-
-
-@pytest.mark.parametrize("name", ["a\x1bb", "a\x9bb", "a\u202eb", 'a"b'])
-def test_a_file_whose_name_steers_the_terminal_or_cannot_be_quoted_is_not_offered(tmp_path: Path, name: str) -> None:
-    for each in (name, "apple"):
-        (tmp_path / f"{each}.txt").write_text("x")
-    assert [each.insert for each in file_paths([tmp_path])] == ["apple.txt"]
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -139,19 +118,6 @@ def test_without_a_vault_or_with_one_that_is_gone_nothing_is_offered(vault: Vaul
     assert offered(LinkCompleter(lambda: vault), "[[bud") == []
     assert offered(LinkCompleter(lambda: vault), "[[Engine#") == []
     assert offered(FileCompleter(lambda: vault, None), "@bud") == []
-
-
-# -- /document
-
-
-def test_a_note_to_open_is_completed_by_its_path(vault: Vault) -> None:
-    vault.write("First voyage.md", "x")
-    links = LinkCompleter(lambda: vault)
-    assert offered(links, "/document Bud") == ["/document Budget.md"]
-    assert offered(links, "/document engi") == ["/document parts/Engine.md"]
-    assert set(offered(links, "/document notes")) == {"/document parts/Notes.md", "/document people/Notes.md"}
-    assert len(offered(links, "/document ")) == 7, "notes alone, no attachments"
-    assert offered(links, "/document first voy") == ["/document First voyage.md"]
 
 
 # -- @paths
@@ -187,26 +153,6 @@ def test_a_bare_at_offers_files_that_changed_last_first(tmp_path: Path) -> None:
     assert offered(files, "see @") == expected
 
 
-def test_environments_caches_ignored_and_hidden_files_are_not_offered(tmp_path: Path) -> None:
-    kept = {"src/app.py", "env/plan.md", "Readme.md"}
-    left_out = {
-        "venv/pyvenv.cfg",
-        "venv/lib/app.py",
-        "cache/CACHEDIR.TAG",
-        "cache/app.py",
-        "src/__pycache__/app.pyc",
-        "web/node_modules/app/index.js",
-        "build/app.py",
-        ".idea/app.xml",
-        ".env",
-    }
-    for name in kept | left_out:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x\n")
-    (tmp_path / ".gitignore").write_text("build/\n")
-    assert set(offered(FileCompleter(lambda: None, tmp_path), "@")) == {f"@{name}" for name in kept}
-
-
 def test_agents_are_offered_where_a_message_begins() -> None:
     agents = AgentCompleter(lambda: ["default", "reviewer"])
     assert offered(agents, "@") == ["@default", "@reviewer"]
@@ -219,108 +165,3 @@ def test_a_mention_of_a_source_is_no_path(vault: Vault) -> None:
     assert offered(FileCompleter(lambda: vault, None), "@rule:sty") == []
     assert offered(FileCompleter(lambda: vault, None), "@Rule:sty") == []
     assert offered(FileCompleter(lambda: vault, None), "@rule/sty") == ["@rule/style.md"]
-
-
-# -- sources
-
-STYLE = Rule("style", "Be short.", description="How we write", include="always")
-TESTS = Rule("my tests", "Test.", include="agent")
-OFF = Rule("off", "Nothing.", enabled=False)
-QUOTED = Rule('say "hi"', "Greet.")
-PRICES = Reference("prices", "20 euros.", description="What it costs")
-BERTH = Tool("harbour__berth", "Books a berth", {}, server="harbour", own_name="berth", include="manual")
-
-
-def of(*sources: Source) -> SourceCompleter:
-    written = [each for each in sources if isinstance(each, Rule | Reference) and each.enabled]
-    return SourceCompleter(
-        lambda: written, lambda kind: [SourceOverrides().listed(each) for each in sources if each.kind == kind]
-    )
-
-
-SOURCES = of(STYLE, TESTS, OFF, QUOTED, PRICES, BERTH)
-
-
-def test_what_can_be_added_removed_or_changed_is_offered_behind_its_command() -> None:
-    assert offered(SOURCES, "/rules add ") == ["/rules add my tests"], "neither what is in nor what is not enabled"
-    assert offered(SOURCES, "/rules remove ") == ["/rules remove style"]
-    assert offered(SOURCES, "/rules mode ") == ["/rules mode style", "/rules mode my tests", "/rules mode off"]
-    assert offered(SOURCES, "/references add pr") == ["/references add prices"]
-    assert offered(SOURCES, "/tools add be") == ["/tools add harbour/berth"]
-    assert offered(SOURCES, "/tools  mode  berth") == ["/tools  mode  harbour/berth"]
-    assert offered(SOURCES, "/tools mode ") == ["/tools mode harbour", "/tools mode harbour/berth"], "or all of them"
-
-
-def test_an_agent_that_cannot_be_read_offers_nothing() -> None:
-    def broken(kind: SourceKind = "rule") -> list[SourceStatus]:
-        raise Invalid("its folder is gone")
-
-    lost = SourceCompleter(lambda: [each.source for each in broken() if isinstance(each.source, Rule)], broken)
-    assert [offered(lost, typed) for typed in ("@r", "@rule:", "/rules add ")] == [[], [], []]
-
-
-def test_what_takes_long_to_look_up_is_offered_once_it_is_there() -> None:
-    begun, is_there = threading.Event(), threading.Event()
-
-    def look_up(kind: SourceKind) -> list[SourceStatus]:
-        begun.set()
-        is_there.wait()
-        return [SourceOverrides().listed(TESTS)]
-
-    slow = SourceCompleter(list, look_up)
-    assert offered(slow, "/rules add ") == []
-    assert begun.is_set()
-    is_there.set()
-    for _ in range(600):
-        if offered(slow, "/rules add "):
-            break
-        time.sleep(0.1)
-    assert offered(slow, "/rules add m") == ["/rules add my tests"]
-
-
-def test_behind_a_name_the_modes_are_offered() -> None:
-    assert offered(SOURCES, "/rules mode my tests ") == [
-        "/rules mode my tests always",
-        "/rules mode my tests manual",
-        "/rules mode my tests agent",
-    ]
-    assert offered(SOURCES, "/tools mode harbour/berth ma") == ["/tools mode harbour/berth manual"]
-    assert offered(SOURCES, "/rules mode my te") == ["/rules mode my tests"]
-
-
-def test_mentions_are_completed_with_quotes_where_they_need_them() -> None:
-    assert offered(SOURCES, "as @rule:sty") == ["as @rule:style"]
-    assert offered(SOURCES, "as @rule:") == ["as @rule:style", 'as @rule:"my tests"']
-    assert offered(SOURCES, 'as @rule:"my te') == ['as @rule:"my tests"']
-    assert offered(SOURCES, 'as @rule:"my te', '" says') == ['as @rule:"my tests" says']
-    assert offered(SOURCES, "one\ntwo (@ref:pri") == ["one\ntwo (@ref:prices"]
-    assert offered(SOURCES, "@reference:") == ["@reference:prices"]
-    assert offered(SOURCES, "as @Rule:sty") == ["as @Rule:style"]
-    assert offered(SOURCES, "as @REF:") == ["as @REF:prices"]
-    assert offered(SOURCES, "as @RE") == ["as @ref:"]
-
-
-def test_the_beginning_of_a_mention_is_completed_to_what_the_agent_has() -> None:
-    assert offered(SOURCES, "see @r") == ["see @rule:", "see @ref:"]
-    assert offered(SOURCES, "see @ref") == ["see @ref:"]
-    assert offered(of(PRICES), "see @r") == ["see @ref:"]
-    assert offered(of(), "see @r") == []
-
-
-@pytest.mark.parametrize(
-    "typed",
-    ["/rules", "/rules add", "/rule add st", " /rules add st", "x\n/rules add st", "me@rule:st", "\\@rule:st", "@rule"],
-)
-def test_no_source_is_offered_elsewhere(typed: str) -> None:
-    assert [each for each in offered(SOURCES, typed) if "style" in each] == []
-
-
-@given(
-    st.lists(st.text("ab c'.,)*_<>|`@#\"\n", min_size=1, max_size=6), min_size=1, max_size=4, unique_by=str.casefold)
-)
-def test_every_mention_that_is_offered_means_its_rule(names: list[str]) -> None:
-    rules = [Rule(name.strip(), "x") for name in names if name.strip()]
-    for text in offered(of(*rules), "see @rule:"):
-        (found,), problems = mentioned_sources(text, rules)
-        assert problems == []
-        assert found.name in text

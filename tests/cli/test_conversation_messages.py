@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run, failure, one, rows
-from tests.cli.terminal import Terminal
 from tests.cli.test_context_compaction import REPLY, SUMMARY, talk
 from tests.conftest import Script
 
@@ -83,19 +82,6 @@ def test_a_result_of_which_the_model_saw_the_beginning_is_printed_whole(run: Run
     picture = tmp_path / "picture.png"
     done = run("conversations", "result", message, "--media", "1", "-o", str(picture))
     assert (done.exit_code, picture.read_bytes()) == (0, b"\x89PNG")
-
-
-def test_code_of_a_message_is_shown_as_it_was_written_in_a_narrow_terminal(
-    run: Run, script: Script, terminal: type[Terminal]
-) -> None:
-    code = 'result = compute(first_argument="' + "value " * 12 + '")'
-    words = "Some words that are longer than a narrow terminal is wide."
-    talk(run, script({"text": f"{words}\n\n```python\n{code}\n```\n\n{words}"}), 1)
-    opened = terminal("conversations", "show", columns=40)
-    shown = opened.wait_for("terminal is wide.") + opened.wait_for("terminal is wide.")
-    opened.code()
-    assert code in shown
-    assert shown.count("longer than a narrow\r\nterminal") == 2, "prose continues between words"
 
 
 def test_documents_of_a_message_are_one_list(run: Run, script: Script, tmp_path: Path) -> None:

@@ -1,11 +1,7 @@
 """Search from the command line: what is found and how it is told, and the index that is made for it."""
 
-import json
 import os
 import sqlite3
-import subprocess
-import sys
-import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,11 +10,10 @@ import pytest
 from tests.cli.conftest import Run, Spawn, failure, one, rows
 from tests.cli.terminal import Terminal
 from tests.conftest import Open, Script
-from tests.recall.test_message_index import HULL, MAST, garbage, half, other_version, say, server
-from tests.search.test_embedding_endpoint import Answer, Server, vectors
+from tests.recall.test_message_index import MAST, garbage, half, other_version, say, server
 
 from recto.api.blocking import open_desk
-from recto.cli.drawing.references import snippet_around
+from recto.cli.drawing.transcripts import snippet_around
 
 pytestmark = pytest.mark.untraced
 
@@ -86,7 +81,7 @@ def test_bytes_that_are_no_text_are_searched_for_all_the_same(fork: Spawn, home:
 def test_a_harmed_index_is_made_anew_and_the_answer_is_whole(run: Run, home: Path, harm: object, why: str) -> None:
     assert callable(harm)
     fill(home, "a mast", count=120)
-    run("conversations", "index")
+    run("conversations", "search", "x")
     harm(home / "search.db")
     done = run("conversations", "search", "mast", "--limit", "200", "--json")
     assert len(done.stdout.splitlines()) == 120
@@ -97,7 +92,7 @@ def test_a_harmed_index_is_made_anew_and_the_answer_is_whole(run: Run, home: Pat
 
 def test_an_index_damaged_within_is_made_anew_before_the_answer(run: Run, home: Path) -> None:
     fill(home, "a mast and some more words to take up pages " * 20, count=300)
-    run("conversations", "index")
+    run("conversations", "search", "x")
     path = home / "search.db"
     with closing(sqlite3.connect(path)) as db:
         pages = "SELECT pageno FROM dbstat WHERE name IN ('words_data', 'words_idx', 'passages')"
@@ -111,99 +106,6 @@ def test_an_index_damaged_within_is_made_anew_before_the_answer(run: Run, home: 
     assert "the search index was damaged" in done.stderr
 
 
-def test_the_index_of_another_store_is_not_believed(run: Run, home: Path, tmp_path: Path) -> None:
-    fill(home, "a mast")
-    fill(tmp_path / "other", "a hull", "a spar")
-    with open_desk(home=tmp_path / "other", model="scripted:none.json") as desk:
-        desk.index()
-    (tmp_path / "other" / "search.db").rename(home / "search.db")
-    assert len(rows(run("conversations", "search", "mast", "--json"))) == 1
-    assert rows(run("conversations", "search", "hull", "--json")) == []
-
-
-def test_a_few_vectors_are_made_at_once_many_are_told_and_waited_for_when_asked(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, server: Server
-) -> None:
-    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "box:m")
-    fill(home, MAST, HULL)
-    assert run("conversations", "search", "mast").stderr == ""
-    assert one(run("conversations", "index", "--json"))["vectors"] == 2
-    free = threading.Event()
-
-    def holds_batches(texts: list[str]) -> Answer:
-        if len(texts) > 1:
-            free.wait(60)
-        return vectors(texts)
-
-    server.rules = [holds_batches] * 3
-    fill(home, *(f"mast number {number}" for number in range(320)))
-    told = run("conversations", "search", "mast").stderr.splitlines()
-    assert told[0] == "note: the search index lacks 320 messages"
-    assert told[1] == "note: search uses words only until vectors are ready: 2 of 322"
-    free.set()
-    made = one(run("conversations", "index", "--vectors", "--json"))
-    assert made == {"messages": 322, "indexed": 322, "vectors": 322, "waiting": 0, "embedder": "box:m", "why": None}
-    assert run("conversations", "search", "mast").stderr == ""
-
-
-@pytest.mark.slow
-def test_a_server_that_never_answers_keeps_no_command(
-    fork: Spawn, home: Path, monkeypatch: pytest.MonkeyPatch, server: Server
-) -> None:
-    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", "box:m")
-    monkeypatch.setenv("RECTO_SEARCH_TIMEOUT_S", "0.2")
-    fill(home, MAST)
-    fork("conversations", "index", "--vectors")
-    fill(home, "Another mast.")
-    free, waited = threading.Event(), list[bool]()
-
-    def hangs(texts: list[str]) -> Answer:
-        waited.append(free.wait(60))
-        return vectors(texts)
-
-    server.rules = [hangs] * 10
-    done = fork("conversations", "search", "mast")
-    assert MAST in done.stdout.decode()
-    assert "searched by words only" in done.stderr.decode()
-    assert waited == [], "the command had ended before the server gave up"
-    free.set()
-
-
-@pytest.mark.parametrize(
-    ("embedder", "said"), [("minilm", "pip install"), ("openai:text-embedding-3-small", "OPENAI_API_KEY")]
-)
-def test_an_embedder_that_cannot_work_is_told_with_what_to_do(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, embedder: str, said: str
-) -> None:
-    monkeypatch.setenv("RECTO_SEARCH_EMBEDDER", embedder)
-    monkeypatch.setenv("RECTO_MODELS", str(home / "no models"))
-    fill(home, MAST)
-    told = one(run("conversations", "index", "--json"))
-    assert (told["vectors"], said in told["why"]) == (0, True)
-    assert run("conversations", "index", "--vectors").exit_code == 1
-    found = run("conversations", "search", "mast", "--json")
-    assert (len(found.stdout.splitlines()), found.exit_code) == (1, 0)
-
-
-@pytest.mark.slow
-def test_processes_search_and_chat_at_once(script: Script, home: Path) -> None:
-    fill(home, "a mast", count=300)
-    model = script({"text": "The mast is tall."})
-    chat = ["ask", "-m", model, "How tall is the mast?"]
-    look = ["conversations", "search", "mast", "--limit", "1000", "--json"]
-    started = [
-        subprocess.Popen([sys.executable, "-m", "recto", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for args in (look, chat, look, chat)
-    ]
-    ended = [process.communicate(timeout=120) for process in started]
-    assert [process.returncode for process in started] == [0] * 4, ended
-    for out, err in (ended[0], ended[2]):
-        assert len(out.splitlines()) >= 300
-        assert b"Traceback" not in err
-    last = subprocess.run([sys.executable, "-m", "recto", *look], capture_output=True, timeout=60)
-    assert len({json.loads(line)["id"] for line in last.stdout.splitlines()}) == 304
-
-
 # -- at a terminal
 
 
@@ -211,7 +113,6 @@ def test_a_long_filling_shows_a_bar_at_a_terminal(terminal: type[Terminal], home
     with open_desk(home=home, model="scripted:none.json") as at:
         say(at, *(f"mast number {number}" for number in range(1200)))
     search = terminal("conversations", "search", "mast", "--limit", "2")
-    search.wait_for("the search index lacks 1,200 messages")
     search.wait_for("indexing")
     search.wait_for("mast number ")
     assert search.code() == 0

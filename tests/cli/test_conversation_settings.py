@@ -39,10 +39,3 @@ def test_what_is_wrong_is_said_in_one_sentence(run: Run, script: Script) -> None
     assert "conversation #1: model is not kept with a conversation" in failure(run("context", "set", "model", "x:y"))
     assert "it takes a number from 0.1 to 1" in failure(run("context", "set", "threshold", "5"))
     assert "there is no setting threshhold" in failure(run("context", "set", "threshhold", "5"))
-
-
-def test_an_option_of_the_chat_wins_and_that_is_said(run: Run, script: Script) -> None:
-    chat = ("chat", "-m", script(REPLY), "--set", "context.threshold=0.7")
-    told = run(*chat, input="hello\n/set threshold 0.6\n").stdout
-    assert "the option that this chat was started with wins over context.threshold for now" in told
-    assert one(run("config", "get", "context.threshold", "-c", "1", "--json"))["value"] == 0.6

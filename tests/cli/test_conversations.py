@@ -33,7 +33,7 @@ def test_messages_are_chosen_by_number_time_and_role(run: Run, script: Script) -
 def test_a_time_is_understood_or_refused(run: Run) -> None:
     assert Moment().convert("2026-01-31T12:00:00Z", None, None) == "2026-01-31T12:00:00.000Z"
     assert Moment().convert("2026-01-31T12:00+02:00", None, None) == "2026-01-31T10:00:00.000Z"
-    assert "is not a time" in failure(run("conversations", "show", "--since", "yesterday"), 2)
+    assert "is not a time" in failure(run("conversations", "search", "x", "--since", "yesterday"), 2)
 
 
 def test_fork_moves_the_head_and_undo_takes_back(run: Run, script: Script) -> None:
@@ -77,7 +77,7 @@ def two(run: Run, script: Script) -> list[str]:
 @pytest.mark.parametrize("number", ["1", "#1"])
 def test_a_conversation_is_named_by_its_number(run: Run, two: list[str], number: str) -> None:
     assert rows(run("conversations", "show", number, "--json"))[0]["text"] == "first question"
-    for command in ("context show", "context stats", "context strategy", "conversations undo", "context clear"):
+    for command in ("context show", "context stats", "conversations undo", "context clear"):
         assert one(run(*command.split(), number, "--json"))["conversation"] == two[0]
 
 
@@ -94,7 +94,7 @@ def test_options_take_a_conversations_number_too(run: Run, two: list[str]) -> No
 def test_people_see_no_ids(run: Run, two: list[str]) -> None:
     for command in (
         *("conversations list", "conversations show", "conversations search question", "context show"),
-        *("context stats", "context strategy", "request show", "request diff", "sources list"),
+        *("context stats", "request show", "sources list"),
         *("conversations pin 1", "conversations undo", "context clear"),
     ):
         done = run(*command.split())

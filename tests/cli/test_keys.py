@@ -123,27 +123,3 @@ def test_a_broken_file_is_told_and_left_alone(run: Run, home: Path) -> None:
         with pytest.raises(Invalid):
             KeyStore(home).places()
         assert (home / "keys.json").read_text() == broken
-
-
-def test_a_keyring_that_fails_or_takes_nothing_is_no_crash(
-    run: Run, home: Path, keyring: Keyring, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("no session bus")
-
-    run("keys", "set", "openai", input=KEY)
-    monkeypatch.setattr(keyring, "get_password", fail)
-    monkeypatch.setattr(keyring, "delete_password", fail)
-    assert "OPENAI_API_KEY" not in KeyedEnvironment(home, {})
-    assert run("keys", "remove", "openai").exit_code == 0
-    for broken in ("set_password", "get_keyring"):
-        monkeypatch.setattr(keyring, broken, fail)
-        assert one(run("keys", "set", "openai", "--json", input=KEY))["from"] == "file"
-    assert KeyedEnvironment(home, {})["OPENAI_API_KEY"] == KEY
-
-
-def test_the_surroundings_stay_as_they_are(home: Path) -> None:
-    KeyStore(home).put("OPENAI_API_KEY", KEY)
-    around = KeyedEnvironment(home, {"HOME": "/x", "A_API_KEY": ""})
-    assert (list(around), len(around), around["HOME"], around["A_API_KEY"]) == (["HOME", "A_API_KEY"], 2, "/x", "")
-    assert around.get("NOTHING") is None

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from recto.cli.markdown import Growing, Page, last_lines
+from recto.cli.screen import Growing, Page, last_lines
 from recto.cli.show import visible
 
 LINES = st.lists(

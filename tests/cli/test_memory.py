@@ -1,4 +1,4 @@
-"""`recto memory`, `/memory` and `#` in the chat, as a user meets them."""
+"""`recto memory`, `/memory`, as a user meets them."""
 
 import json
 from collections.abc import Callable
@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run as Invoke
 from tests.conftest import Script
-
-from recto.cli.chat import _is_note
 
 Run = Callable[..., str]
 
@@ -87,11 +85,3 @@ def test_memory_of_a_conversation_is_shown_by_file_and_fact(
     assert "AGENTS.md" in out
     assert "the project's memory" in out
     assert "My cat is called Tom" in out
-
-
-@pytest.mark.parametrize(
-    ("line", "is_note"),
-    [("# use tabs", True), ("#use tabs", True), ("#12 is wrong", False), ("## Title", False), ("#a\nb", False)],
-)
-def test_a_line_that_begins_with_a_hash_is_for_the_projects_memory(line: str, is_note: bool) -> None:
-    assert _is_note(line) is is_note

@@ -15,7 +15,7 @@ EMBEDDED = ["embedded:qwen2.5-coder-0.5b", "embedded:qwen2.5-coder-1.5b", "embed
 def test_the_list_holds_what_can_be_used_now_and_counts_the_rest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run("models", "list")
     assert [line.split()[0] for line in first.stdout.splitlines()] == EMBEDDED
-    assert re.search(r"note: 1,\d\d\d more models of providers without a key", first.stderr)
+    assert re.search(r"note: 1,\d\d\d more models", first.stderr)
     assert "--all" in first.stderr
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k" * 20)
     monkeypatch.setenv("RECTO_OPENROUTER_API_KEY", "k" * 20)
@@ -23,9 +23,8 @@ def test_the_list_holds_what_can_be_used_now_and_counts_the_rest(run: Run, monke
     lines = second.stdout.splitlines()
     assert any(line.startswith("anthropic:claude-sonnet") for line in lines)
     assert sum(line.startswith("openrouter:") for line in lines) == 20
-    assert re.search(r"\d\d\d more of openrouter; a word narrows the list", second.stderr)
+    assert re.search(r"1,\d\d\d more models", second.stderr)
     assert len(run("models", "list", "--all").stdout.splitlines()) > 1000
-    assert len(run("models", "list", "a").stdout.splitlines()) == 100
 
 
 def test_the_list_holds_what_servers_offer_and_the_names_that_the_user_gave(
@@ -73,7 +72,7 @@ def test_show_tells_the_error_of_estimates_and_the_replies_it_is_from(run: Run, 
     model = script({"text": "ok"}, exact=False)
     assert "calibrated" not in run("models", "show", model).stdout
     run("chat", "-m", model, input="one\ntwo\nthree\n")
-    assert "from 3 replies, off by " in run("models", "show", model).stdout
+    assert "from 3 reported requests, off by " in run("models", "show", model).stdout
     told = one(run("models", "show", model, "--json"))["calibration"]
     assert told["replies"] == 3
     assert told["error"] < 0.2

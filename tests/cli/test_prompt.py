@@ -12,8 +12,7 @@ from tests.cli.terminal import Terminal
 from tests.cli.test_completers import boat, vault
 from tests.conftest import Script
 
-from recto.cli.completers import LinkCompleter, SlashCompleter
-from recto.cli.prompt import HistoryFile, open_prompt
+from recto.cli.prompt import LinkCompleter, SlashCompleter, open_history, open_prompt
 from recto.vault.vault import Vault
 
 __all__ = ["boat", "vault"]
@@ -44,7 +43,7 @@ def test_enter_takes_what_was_chosen_and_then_sends(vault: Vault, home: Path) ->
 def chat_after(terminal: type[Terminal], model: str, home: Path, *typed: str) -> Terminal:
     """A chat whose history has these lines, at its prompt."""
     home.mkdir(exist_ok=True)
-    history = HistoryFile(home / "history")
+    history = open_history(home / "history")
     for line in typed:
         history.store_string(line)
     chat = terminal("chat", "-m", model)
@@ -96,4 +95,4 @@ def test_what_is_typed_while_a_reply_comes_is_in_the_history(
     chat.wait_for("waiting: meanwhile")
     (tmp_path / "typed").touch()
     sent(chat, run)
-    assert list(HistoryFile(home / "history").load_history_strings()) == ["meanwhile", "first"]
+    assert list(open_history(home / "history").load_history_strings()) == ["meanwhile", "first"]

@@ -5,13 +5,12 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run, failure
+from tests.cli.conftest import Run
 from tests.cli.terminal import Terminal
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Desk
-from recto.cli.replay import paced, turns
-from recto.events import Appended, ContextCompacted, Noticed, Replied, Sent, TextDelta, ToolFinished
+from recto.events import Appended, ContextCompacted, Noticed, Replied, Sent, ToolFinished
 from recto.reports.playback import playback_events
 
 
@@ -44,8 +43,6 @@ def test_a_conversation_is_played_and_nothing_is_sent_or_stored(talked: Desk, ru
         assert shown in done.stderr
     assert talked.store.records.ids() == records
     assert talked.export(tmp_path / "after.jsonl", everything=True).read_bytes() == before
-    for speed in ("0", "-1", "fast"):
-        failure(run("conversations", "replay", "--speed", speed), 2)
 
 
 def test_playback_gives_the_events_of_the_turns(talked: Desk) -> None:
@@ -58,20 +55,11 @@ def test_playback_gives_the_events_of_the_turns(talked: Desk) -> None:
     assert sum(isinstance(event, Noticed) and event.text.startswith("pin") for event in events) == 1
     sent = [event for event in events if isinstance(event, Sent)]
     assert all(event.window.total and event.window.limit == 4000 for event in sent)
-    assert len(list(turns(events))) == 5
-
-
-def test_words_come_one_by_one_at_the_wanted_speed() -> None:
-    slept: list[float] = []
-    words = list(paced([TextDelta("One two\n\nthree"), Noticed("x")], 5.0, slept.append))
-    assert words == [TextDelta("One "), TextDelta("two\n\n"), TextDelta("three"), Noticed("x")]
-    assert slept == [0.2] * 3
-    assert list(paced([TextDelta("One two")], None)) == [TextDelta("One two")]
 
 
 def test_ctrl_c_ends_the_playback(talked: Desk, terminal: type[Terminal]) -> None:
     talked.close()
-    shown = terminal("conversations", "replay", "--speed", "0.02")
+    shown = terminal("conversations", "replay")
     shown.wait_for("How old is")
     os.kill(shown.process, signal.SIGINT)
     assert shown.code() == 0

@@ -80,19 +80,6 @@ def rule(home: Path) -> Path:
     return folder / "style.md"
 
 
-def test_a_rule_that_changed_is_named(run: Run, script: Script, rule: Path) -> None:
-    model = script({"text": "Yes."})
-    first = one(run("ask", "-m", model, "hello", "--json"))
-    rule.write_text(rule.read_text().replace("short", "long"))
-    second = one(run("ask", "--continue", "-m", model, "again", "--json"))
-    shown = run("request", "diff").stdout.splitlines()
-    assert shown[0] == "from #2 to #4"
-    assert "  ~  rule style another text" in map(str.rstrip, shown)
-    assert any("broken by the instructions changed" in line for line in shown)
-    for named in ((), ("last",), ("previous", "last"), ("#2", "4"), (first["message"], second["message"])):
-        assert run("request", "diff", *named).stdout.splitlines() == shown
-
-
 # -- sources as they were sent
 
 

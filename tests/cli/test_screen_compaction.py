@@ -92,21 +92,6 @@ def test_asked_first_the_user_may_write_the_summary(
 
 
 @pytest.mark.slow
-def test_asked_first_an_editor_that_changes_nothing_asks_again(
-    terminal: type[Terminal], run: Run, nearly_full: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for broken, said in (("true", "it is unchanged"), ("false", "could not be edited")):
-        monkeypatch.setenv("EDITOR", broken)
-        chat = ask_too_much(terminal, "--set", "context.confirm=true")
-        chat.wait_for(QUESTION)
-        chat.type("e\r")
-        assert said in chat.wait_for(QUESTION)
-        chat.type("n\r")
-        chat.wait_for(str(REPLY["text"]))
-        chat.leave()
-
-
-@pytest.mark.slow
 def test_what_was_typed_before_the_question_is_no_answer_to_it(
     terminal: type[Terminal], run: Run, script: Script, tmp_path: Path
 ) -> None:
@@ -134,28 +119,6 @@ def test_ctrl_c_stops_a_compaction_and_nothing_is_changed(terminal: type[Termina
     chat.wait_for("stopped; nothing was compacted")
     chat.leave()
     assert one(run("context", "stats", "--json"))["compactions"] == 0
-
-
-@pytest.mark.slow
-def test_a_summary_is_edited_in_the_chat(
-    terminal: type[Terminal], run: Run, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EDITOR", f"sh {editor(tmp_path, 'sed -i s/14/15/ $1')}")
-    talk(run, script(REPLY, SUMMARY), 6)
-    chat = terminal("chat", "--continue")
-    chat.wait_for_prompt()
-    chat.type("/compact\r")
-    chat.wait_for("compaction 1: 7 messages archived")
-    chat.wait_for("› ")
-    chat.type("/summary edit\r")
-    chat.wait_for("compaction 2: ")
-    chat.wait_for("summary by you")
-    chat.wait_for("› ")
-    chat.type("/summary\r")
-    chat.wait_for("15 boats")
-    chat.leave()
-    block = block_of(run("context", "summary", "--json"))
-    assert (block["made_by"], "15 boats" in block["summary"]) == ("user", True)
 
 
 @pytest.mark.slow

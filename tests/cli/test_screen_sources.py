@@ -103,37 +103,3 @@ def test_a_tool_at_work_is_named_and_ctrl_c_ends_it(terminal: type[Terminal], sc
     chat.type("go on\r")
     assert "Traceback" not in chat.wait_for("After all.")
     chat.leave()
-
-
-@pytest.mark.slow
-def test_a_server_that_is_waited_for_is_named(terminal: type[Terminal], script: Script, run: Run, home: Path) -> None:
-    program, may_start = home / "harbour.py", home / "may start"
-    waits = f"import os, time\nwhile not os.path.exists({str(may_start)!r}):\n    time.sleep(0.02)\n"
-    program.write_text(f"{waits}{program.read_text()}")
-    chat = begin(terminal, script({"text": "Here."}))
-    chat.type("hello\r")
-    chat.wait_for("starting harbour…")
-    may_start.touch()
-    chat.wait_for("Here.")
-    chat.leave()
-    assert "Books a berth" in run("request", "rebuild").stdout, "the reply waited for the tools of the server"
-
-
-@pytest.mark.slow
-def test_names_are_completed_behind_commands_and_in_mentions(
-    terminal: type[Terminal], script: Script, run: Run
-) -> None:
-    chat = begin(terminal, script({"text": "Yes."}))
-    chat.type("/references add pri")
-    chat.wait_for("What a berth costs")
-    chat.type("\t\r")
-    chat.wait_for("reference:prices is included from the next message on")
-    chat.wait_for("› ")
-    chat.type("as @rule:my")
-    chat.wait_for("How we test")
-    chat.type("\t\r says\r")
-    chat.wait_for("Yes.")
-    chat.leave()
-    assert rows(run("conversations", "show", "--json"))[0]["text"] == 'as @rule:"my tests" says'
-    modes = {row.get("id"): row.get("mode") for row in rows(run("sources", "list", "--json"))}
-    assert (modes["reference:prices"], modes["rule:my tests"]) == ("manual", "manual")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run, failure, one
-from tests.conftest import Open, Script
 
 from recto.errors import Invalid
 from recto.settings.settings import conversation_key, load, own_key, specs
@@ -83,14 +82,6 @@ def test_a_setting_can_be_unset(run: Run, home: Path) -> None:
     failure(run("config", "unset", "reply.nothing"))
 
 
-def test_python_and_a_conversation_take_them_too(desk: Open, script: Script) -> None:
-    at = desk(script({"text": "ok"}), max_prompt_tokens=9000)
-    assert at.settings.context.max_prompt_tokens == 9000
-    talk = desk(script({"text": "ok"})).conversation(settings={"max_prompt_tokens": 5000, "recent_messages_to_keep": 4})
-    assert talk.settings.context.max_prompt_tokens == 5000
-    assert talk.settings.context.recent_messages_to_keep == 4
-
-
 def hint(run: Run, key: str) -> str:
     said = failure(run("config", "get", key))
     return said.partition("did you mean ")[2].partition("?")[0]
@@ -112,20 +103,3 @@ def hint(run: Run, key: str) -> str:
 )
 def test_a_slip_is_told_what_was_meant(run: Run, typed: str, meant: str) -> None:
     assert hint(run, typed) == meant
-
-
-def test_an_unrelated_word_gets_no_hint(run: Run) -> None:
-    for typed in (
-        *("colour", "theme", "editor", "proxy", "log_level", "language", "history.size", "telemetry.enabled"),
-        *("context.banana", "context.flavour", "reply.colour", "tools.sandbox", "store.path", "spend.week"),
-        *("search.provider", "references.pdf", "reply", "context", "verbose", "a", "context.a", "plugins.enabled"),
-    ):
-        assert hint(run, typed) == "", typed
-    for word in ("rules", "banana", "start"):
-        assert "did you mean" not in run(word, "list").stderr
-
-
-def test_a_group_of_settings_is_shown_alone(run: Run) -> None:
-    shown = run("config", "show", "search").stdout
-    assert {line.partition(".")[0] for line in shown.splitlines() if not line.startswith(" ")} == {"search"}
-    assert "nothing.like.this" in failure(run("config", "show", "nothing.like.this"))

@@ -35,7 +35,6 @@ def test_a_message_is_edited_and_answered_at_once(run: Run, model: str) -> None:
     told = refused(run, model, "one", "/edit 1", "/edit 2", "/regenerate nosuch:model")
     assert ("there is no keyboard to edit with" in told, "#2 is not your message" in told) == (True, True)
     assert said(run, "2")[-1] == "Reply 1.", "a model that there is not leaves the old reply"
-    assert "--resume needs a terminal" in failure(run("chat", "--resume", input=""))
 
 
 def test_a_reply_is_made_again(run: Run, model: str, script: Script) -> None:

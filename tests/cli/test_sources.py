@@ -6,15 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.cells import cell_len
 from rich.console import Console
 from tests.cli.conftest import Run, failure, one, rows
 from tests.cli.harbour import write_agent, write_server, write_source
 from tests.conftest import Script
 
 from recto.cli.drawing.sources import draw_items
-from recto.sources.overrides import SourceOverrides, SourceStatus
-from recto.sources.source import Rule
+from recto.sources.overrides import SourceStatus
 
 
 @pytest.fixture
@@ -46,7 +44,7 @@ def test_those_of_another_agent_are_listed_as_a_new_conversation_would_have_them
     write_source(home / "agents/clerk", "reference", "loud", "Shout.", include="sometimes")
     found = listed(run, "--agent", "clerk", "--kind", "rule")
     assert [(name, row["enabled"]) for name, row in found.items()] == [("rule:off", False), ("rule:polite", True)]
-    assert list(listed(run, "--agent", "clerk", "--kind", "ref")) == ["reference:loud"]
+    assert list(listed(run, "--agent", "clerk", "--kind", "reference")) == ["reference:loud"]
     assert "sometimes" in run("sources", "list", "--agent", "clerk").stderr
     assert run("sources", "list", "-c", begun).stdout.startswith("agent default, conversation #1\n")
     for wrong, code in ((["--agent", "clerk", "-c", begun], 2), (["--agent", "clrk"], 1), (["-c", "01X"], 1)):
@@ -58,20 +56,6 @@ def drawn(listed: SourceStatus) -> list[str]:
     draw_items(console, [listed])
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
-
-
-def test_wide_signs_stay_within_the_width_of_the_screen() -> None:
-    (line,) = drawn(SourceOverrides().listed(Rule("規則", "x", description="船は港に着きました。" * 20)))
-    assert cell_len(line) <= 60
-    assert line.startswith("○ 規則  [Manual]  船は港に")
-    assert line.endswith("…")
-
-
-def test_a_long_name_and_a_time_that_is_none_are_shown_all_the_same() -> None:
-    lines = drawn(SourceStatus(Rule("a" * 70, "x"), "manual", "manual", since="yesterday\x1b"))
-    assert max(map(cell_len, lines)) <= 60
-    assert "a" * 70 in "".join(lines).replace(" ", "")
-    assert lines[-1].endswith("added yesterday\N{REPLACEMENT CHARACTER}")
 
 
 # -- what goes along
@@ -114,17 +98,6 @@ def test_of_several_all_are_taken_or_none(run: Run, begun: str, words: str, said
     assert listed(run) == before
 
 
-def test_what_was_added_and_is_gone_can_be_taken_out_with_others(run: Run, agent: Path, begun: str) -> None:
-    run("sources", "add", "ref:prices", "rule:my tests")
-    (agent / "references/prices.md").unlink()
-    done = run("sources", "remove", "rule:my tests", "ref:prices")
-    assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [
-        "rule:my tests is no longer included",
-        "reference:prices is no longer included",
-    ]
-    assert "which you added" not in run("ask", "--continue", "again").stderr
-
-
 # -- how it comes in
 
 
@@ -149,24 +122,6 @@ def test_a_mode_of_what_there_is_not_is_refused(run: Run, agent: Path) -> None:
         assert said in failure(run("sources", "mode", name, "agent"))
     failure(run("sources", "mode", "ref:prices", "sometimes"), 2)
     assert not (agent / "agent.toml").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("recall", "tool:recto/recall"),
-        ("recto/recall", "tool:recto/recall"),
-        ("read_document", "tool:recto/read_document"),
-        ("recto", "tool:recto"),
-    ],
-)
-def test_tools_that_are_built_in_take_a_mode_whether_they_are_offered_or_not(
-    run: Run, agent: Path, name: str, written: str
-) -> None:
-    told = run("sources", "mode", f"tool:{name}", "manual")
-    assert (told.exit_code, told.stderr) == (0, "")
-    assert f'"{written}" = "manual"' in (agent / "agent.toml").read_text()
-    assert run("agent", "show").stderr == ""
 
 
 # -- servers

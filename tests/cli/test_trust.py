@@ -45,7 +45,7 @@ def test_all_that_is_trusted_is_shown_as_it_is_written(run: Run, tmp_path: Path)
     ]
     far = one(run("sources", "trust", "far", "--json"))
     assert far["runs"] == "https://example.test/mcp with the headers Authorization: Bearer ${TOKEN}"
-    assert (far["unasked"], far["config"]["headers"]) == ("", {"Authorization": "Bearer ${TOKEN}"})
+    assert (far.get("asks"), far["config"]["headers"]) == (None, {"Authorization": "Bearer ${TOKEN}"})
 
 
 def test_a_fresh_list_is_the_servers_own(run: Run, home: Path) -> None:

@@ -7,7 +7,7 @@ from tests.cli.conftest import Run, rows
 from tests.cli.terminal import Terminal
 from tests.conftest import Script
 
-from recto.cli.typeahead import Typeahead
+from recto.cli.terminal import Typeahead
 from recto.errors import StoreError
 
 

@@ -52,16 +52,3 @@ def test_what_failed_after_it_was_sent_is_continued(desk: Open, script: Script) 
     latest = at.latest()
     assert latest
     assert latest.id == talk.id
-
-
-def test_a_conversation_made_for_its_sources_is_continued(desk: Open, script: Script, home: Path) -> None:
-    rules = home / "agents" / "default" / "rules"
-    rules.mkdir(parents=True)
-    (rules / "style.md").write_text("---\ninclude: manual\n---\nBe short.\n")
-    at = desk(script({"text": "Yes."}))
-    at.conversation().ask("hello")
-    talk = at.conversation()
-    talk.add_source("rule:style")
-    latest = at.latest()
-    assert latest
-    assert latest.id == talk.id

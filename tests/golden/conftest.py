@@ -21,7 +21,6 @@ from tests.store.golden.clock import Clock
 from tests.store.golden.home import unpack_world
 
 import recto
-from recto.cli import show
 from recto.cli.main import recto as recto_command
 from recto.store.fact import note_key
 
@@ -31,7 +30,7 @@ NOW = "2026-03-07T09:00:00+00:00"
 """After everything in the golden home."""
 MADE_AT = "/srv/golden"
 """Where the golden home was made; outputs name this place, wherever the tests run."""
-STOPWATCHES = ("recto.api.goal_run", "recto.turn.incoming_message", "recto.cli.vault")
+STOPWATCHES = ("recto.api.goal_run", "recto.turn.incoming_message")
 """The modules that tell how long something took."""
 ID = re.compile(r"(?<![0-9A-Z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Z])")
 VARYING = (
@@ -114,7 +113,12 @@ def made_world(folder: Path) -> World:
     with surroundings(world):
         notes = f"--vault {world.notes}"
         # a suggestion brings the facts about notes up to date
-        for line in ("conversations index", "memory search Anna", f"vault index {notes}", f"vault suggest 15 {notes}"):
+        for line in (
+            "conversations search Anna",
+            "memory search Anna",
+            f"vault index {notes}",
+            f"vault suggest 15 {notes}",
+        ):
             CliRunner().invoke(recto_command, line.split(), catch_exceptions=False)
     world.keep()
     return world
@@ -148,7 +152,6 @@ def surroundings(world: World, **more: str) -> Iterator[None]:
             yield
     finally:
         time.tzset()
-        show.is_plain.cache_clear()
 
 
 def _surround(world: World, patches: pytest.MonkeyPatch, more: dict[str, str]) -> None:
@@ -175,7 +178,6 @@ def _surround(world: World, patches: pytest.MonkeyPatch, more: dict[str, str]) -
     patches.setitem(sys.modules, "keyring", None)
     patches.chdir(world.project)
     time.tzset()
-    show.is_plain.cache_clear()
     clock = Clock(NOW)
     clock.install(patches.setattr)
     for name in STOPWATCHES:

@@ -42,30 +42,6 @@ def test_going_on_shows_the_title_and_the_last_exchange(terminal: type[Terminal]
     assert chat.code() == 0
 
 
-def test_a_conversation_is_chosen_from_a_list_with_search(terminal: type[Terminal]) -> None:  # noqa: F811
-    chat = terminal("chat", "--resume")
-    shown = chat.wait_for("#1  Apple planning")
-    assert "#2  When was the mast stepped?" in shown
-    chat.settle()
-    chat.type("apple")
-    chat.settle()
-    chat.type("\r")
-    chat.wait_for("conversation #1, last used")
-    chat.wait_for("› Apple planning")
-    chat.settle()
-    chat.type("\x04")
-    assert chat.code() == 0
-
-
-def test_a_narrow_list_has_room_for_titles_and_for_its_help(terminal: type[Terminal]) -> None:  # noqa: F811
-    chat = terminal("chat", "--resume", columns=40)
-    help_line = "words search · Enter takes · Esc leaves"
-    chat.wait_for_all("#1  Apple planning", "#2  When was the mast stepped?", help_line)
-    chat.settle()
-    chat.type("\x1b")
-    assert chat.code() == 0
-
-
 def test_an_old_message_is_changed_in_the_editor(
     terminal: type[Terminal],  # noqa: F811
     tmp_path: Path,

@@ -20,7 +20,6 @@ from recto.errors import Invalid
 from recto.settings.strategy import STRATEGIES
 from recto.sources.source import INCLUDES
 from recto.store.fact import FACT_KINDS
-from recto.transfer.report import EXPORT_FORMATS
 
 Target = Literal["conversation", "next", "message", "named", "option", "session", "desk"]
 """The object of an action: a conversation (the latest unless one is named), that or a new one, a message of one, a
@@ -162,9 +161,7 @@ ACTIONS = (
         example="57",
         shown="compaction",
         said="#{number} is pinned, in every window of {talk} from now on: {text}",
-        slash=Slash(
-            "keep a MESSAGE in every window; last is your last one", "[MESSAGE | last]", ("", "1", "last"), ("last",)
-        ),
+        slash=Slash("keep a MESSAGE in every window", "MESSAGE", ("1",)),
     ),
     Action(
         "conversations unpin",
@@ -174,7 +171,7 @@ ACTIONS = (
         example="57",
         shown="compaction",
         said="#{number} is no longer pinned in {talk}: {text}",
-        slash=Slash("let a pinned MESSAGE be archived again; alone, list pinned messages", "[MESSAGE]", ("", "1")),
+        slash=Slash("let a pinned MESSAGE be archived again", "MESSAGE", ("1",)),
     ),
     Action(
         "conversations priority",
@@ -224,14 +221,6 @@ ACTIONS = (
         slash=Slash("KEY: follow your own settings again", "KEY", ("context.threshold",)),
     ),
     Action(
-        "settings",
-        slash=Slash(
-            "list settings with value and origin, those of this conversation first; WORD filters",
-            "[WORD]",
-            ("", "model", "context.budget"),
-        ),
-    ),
-    Action(
         "history",
         slash=Slash("list the latest messages of this conversation by number; N says how many", "[N]", ("", "5")),
     ),
@@ -262,10 +251,10 @@ ACTIONS = (
     Action(
         "tools",
         slash=Slash(
-            "the same for tools, as SERVER/NAME; ask NAME takes an always back; servers shows their state",
-            CHANGES.replace("all]", "ask NAME | servers | all]"),
-            ("", "servers", "remove harbour/berth", "add harbour/berth", "ask harbour/berth"),
-            (*CHANGE_WORDS, "ask", "servers"),
+            "the same for tools, as SERVER/NAME, and their servers; ask NAME takes an always back",
+            CHANGES.replace("all]", "ask NAME | all]"),
+            ("", "remove harbour/berth", "add harbour/berth", "ask harbour/berth"),
+            (*CHANGE_WORDS, "ask"),
         ),
     ),
     Action(
@@ -389,15 +378,6 @@ a SERVER.""",
         shown="memory",
     ),
     Action(
-        "trust",
-        slash=Slash(
-            "let an MCP server of the project run, after showing what it runs, or accept tools that have changed; "
-            "alone, list the servers that wait for it",
-            "[SERVER]",
-            ("", "harbour"),
-        ),
-    ),
-    Action(
         "document",
         slash=Slash(
             "send a note with every message: PATH, or none to close it",
@@ -423,7 +403,6 @@ a SERVER.""",
         said="taken back in {talk}: {text}",
         slash=Slash("take back your last message and its reply"),
     ),
-    Action("redo", slash=Slash("return to what /undo took back")),
     Action(
         "conversations fork",
         "talk.fork",
@@ -434,15 +413,15 @@ a SERVER.""",
         example="4",
         shown="head",
         said="the next message of {talk} follows #{number}: {text}",
-        slash=Slash("continue from an earlier MESSAGE, on a new branch", "[MESSAGE]", ("", "1")),
+        slash=Slash("continue from an earlier MESSAGE, on a new branch", "MESSAGE", ("1",)),
     ),
     Action("branches", slash=Slash("list the ends of all branches; N continues at one of them", "[N]", ("", "1"))),
     Action(
         "edit",
         slash=Slash(
             "change a MESSAGE of yours and send it again, on a new branch; TEXT replaces it",
-            "[MESSAGE [TEXT]]",
-            ("", "1 Who owns the boat?"),
+            "MESSAGE [TEXT]",
+            ("1 Who owns the boat?",),
         ),
     ),
     Action("regenerate", slash=Slash("get another reply to your last message, by MODEL if you name one", "[MODEL]")),
@@ -511,10 +490,9 @@ a SERVER.""",
     Action(
         "export",
         slash=Slash(
-            "write this conversation to a file to read, or as json to import again",
-            "[markdown | html | json] [FILE]",
-            ("", "html", "json talk.json"),
-            EXPORT_FORMATS,
+            "write this conversation to a FILE: .md or .html to read, .jsonl to import again",
+            "[FILE]",
+            ("", "talk.html", "talk.jsonl"),
         ),
     ),
     Action("model", slash=Slash("show which model answers; NAME changes it", "[NAME]", ("", "embedded:smollm2"))),
@@ -530,8 +508,8 @@ a SERVER.""",
     Action(
         "waiting",
         slash=Slash(
-            "list messages typed while a reply came that were not sent; drop N takes one back",
-            "[drop [N]]",
+            "list messages typed while a reply came that were not sent; drop takes back the last",
+            "[drop]",
             ("", "drop"),
             ("drop",),
         ),

@@ -122,13 +122,6 @@ def _fits_link(name: str) -> bool:
     return name.isprintable() and name == name.strip() and not any(sign in name for sign in _DIVIDERS)
 
 
-def note_paths(vault: Vault) -> Iterator[Suggestion]:
-    """Notes by their paths, latest change first."""
-    for path in _latest(_files(vault.folder)):
-        if is_note(path) and path.isprintable():
-            yield Suggestion(fold_name(path), path, path)
-
-
 def note_headings(vault: Vault, name: str, typed: str) -> list[Suggestion]:
     """The headings of the named note; in document order while nothing is typed."""
     try:

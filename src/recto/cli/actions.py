@@ -62,7 +62,7 @@ def _type(argument: Argument) -> click.ParamType[Any]:
 
 
 def _run(action: Action, as_json: bool, **given: Any) -> None:
-    from recto.cli.drawing.results import RESULTS, tell  # the values of all actions: `--help` does without
+    from recto.cli.drawing.results import tell, to_json  # the values of all actions: `--help` does without
 
     for argument in action.arguments:
         if argument.takes == "words":
@@ -72,7 +72,7 @@ def _run(action: Action, as_json: bool, **given: Any) -> None:
         if not as_json:
             tell(show, done)
             return
-        for row in RESULTS[action.shown].to_json(done):
+        for row in to_json(done):
             show.emit(row)
 
 

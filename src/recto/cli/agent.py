@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recto.base import locations
-from recto.cli import completion, options, show
+from recto.cli import options, show
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
@@ -63,10 +63,9 @@ def _agents() -> "Agents":
     "--conversation",
     "-c",
     metavar="ID",
-    shell_complete=completion.conversations,
     help="In this conversation: its number, id or title (default: a new one; with --continue the latest).",
 )
-@click.option("--agent", metavar="NAME", shell_complete=completion.agents, help="The agent of a new conversation.")
+@click.option("--agent", metavar="NAME", help="The agent of a new conversation.")
 @options.settings_options
 @options.allow_tool_option
 @click.option("--thinking", is_flag=True, help="Show the model's thinking.")
@@ -89,7 +88,8 @@ def run(
 
     Example: recto agent run "List the boats in my notes" --vault notes --max-steps 30
     """
-    from recto.cli.ask import NOTHING_LATER, open_listener
+    from recto.cli.chat import NOTHING_LATER
+    from recto.cli.listener import open_listener
 
     if bool(goal) == continues:
         raise click.UsageError("Give a goal, or --continue to continue the last run, not both.")
@@ -119,12 +119,11 @@ def _emitted(events: "Generator[Event]") -> "RunReport":
     """Emit the report as JSON, even if the run fails."""
     from recto.events import RunEnded  # the engine's events: only to run
 
-    reports: list[RunReport] = []
     for event in events:
         if isinstance(event, RunEnded):
             show.emit(event.report.to_json())
-            reports.append(event.report)
-    return reports[-1]
+            report = event.report
+    return report
 
 
 def follow_run(
@@ -164,17 +163,18 @@ def list_agents(as_json: bool) -> None:
 
     Example: recto agent list
     """
-    from recto.cli.drawing.agents import agent_summary, agent_table  # agents' values: `--help` does without
-
     agents = _agents()
-    found = [agents.read(name) for name in agents.names()]
-    if as_json:
-        for agent in found:
-            show.emit(agent_summary(agents, agent))
-    else:
-        for line in agent_table(agents, found):
-            show.say(line)
-    for note in (note for agent in found for note in agent.notes if not as_json):
+    notes = list[str]()
+    for name in agents.names():
+        agent = agents.read(name)
+        where = [agents.scope_of(folder) for _, folder in agents.agent_folders(name)]
+        if as_json:
+            told = {"name": name, "description": agent.description, "model": agent.model, "where": where}
+            show.emit(told | {"notes": list(agent.notes)})
+            continue
+        notes += agent.notes
+        show.say(f"{name:<16}  {', '.join(where) or 'built in':<8}  {show.shortened(agent.description, 60)}".rstrip())
+    for note in notes:
         show.note(note)
 
 
@@ -182,21 +182,27 @@ def list_agents(as_json: bool) -> None:
 @click.argument("name", metavar="[NAME]", required=False, default="default")
 @options.as_json_option
 def show_agent(name: str, as_json: bool) -> None:
-    """Show everything in force for an agent, and which file says so.
+    """Show what an agent sets, and which file says so.
 
-    Values of variables and headers of MCP servers are hidden: they may be secret.
+    `recto sources list --agent NAME` lists its rules, references and tools.
 
     Example: recto agent show clerk
     """
-    from recto.cli.drawing.agents import agent_lines, agent_to_json  # as above
-
     agents = _agents()
     agent = agents.read(name)
+    folders = {agents.scope_of(folder): str(folder) for _, folder in agents.agent_folders(name)}
+    values: dict[str, Any] = {"model": agent.model or None, "system_prompt": agent.system_prompt, **agent.context}
+    told = {key: value for key, value in values.items() if value is not None}
     if as_json:
-        show.emit(agent_to_json(agents, agent))
+        known = {"name": name, "description": agent.description, "folders": folders, "settings": told}
+        show.emit(known | {"from": dict(agent.origins), "notes": list(agent.notes)})
         return
-    for line in agent_lines(agents, agent):
-        show.say_styled(line)
+    show.say(f"{name}  {agent.description}".rstrip(), bold=True)
+    facts = {key: f"{show.shortened(show.literal(value), 60)}  [{agent.origins[key]}]" for key, value in told.items()}
+    facts |= {"sources": f"`recto sources list --agent {name}` lists them"}
+    show.facts((folders | facts).items(), 26)
+    if not folders:
+        show.say(f"it is built in; `recto agent new {name}` gives it a folder")
     for note in agent.notes:
         show.note(note)
 
@@ -245,32 +251,30 @@ def config(name: str, key: str | None, value: str | None, unset: bool, as_json: 
     agents.check(name)
     about = ""
     if key is None:
-        _tell_settings(agents, name, as_json)
+        for each in agents.settings(name):
+            spec, found, origin = each.spec, each.value, each.origin
+            if as_json:
+                show.emit({"key": spec.key, "value": found, "from": origin, "allowed": spec.allowed, "help": spec.help})
+            else:
+                own = Path(origin).parent in {folder for _, folder in agents.agent_folders(name)}
+                show.say(f"{spec.key} = {show.shortened(show.literal(found), 80)}  [{origin}]", bold=own, dim=not own)
     elif unset:
-        _unset(agents, name, key, as_json)
+        path = agents.unset(name, key)
+        now = agents.setting(name, key)
+        told = {"agent": name, "key": now.spec.key, "value": now.value, "from": now.origin, "file": str(path)}
+        said = f"{now.spec.key} is removed from {path}; it is {show.literal(now.value)} now  [{now.origin}]"
+        show.answer(told if as_json else said)
         return
     elif value is not None:
         _set(agents, name, key, value, as_json)
     else:
-        found = agents.setting(name, key)
-        about = found.spec.key
-        told = {"key": about, "value": found.value, "from": found.origin}
-        show.answer(told if as_json else found.value if isinstance(found.value, str) else show.literal(found.value))
+        one = agents.setting(name, key)
+        about = one.spec.key
+        told = {"key": about, "value": one.value, "from": one.origin}
+        show.answer(told if as_json else one.value if isinstance(one.value, str) else show.literal(one.value))
     for note in agents.read(name).notes:  # the user may be here to fix broken files
         if about in note:
             show.note(note)
-
-
-def _tell_settings(agents: "Agents", name: str, as_json: bool) -> None:
-    from recto.agents.agents import AGENT_FILE  # as in _agents
-
-    for each in agents.settings(name):
-        spec, value, origin = each.spec, each.value, each.origin
-        if as_json:
-            show.emit({"key": spec.key, "value": value, "from": origin, "allowed": spec.allowed, "help": spec.help})
-        else:
-            own = Path(origin).name == AGENT_FILE
-            show.say(f"{spec.key} = {show.shortened(show.literal(value), 80)}  [{origin}]", bold=own, dim=not own)
 
 
 def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> None:
@@ -283,18 +287,5 @@ def _set(agents: "Agents", name: str, key: str, value: str, as_json: bool) -> No
         if here.is_file() and not (agents.writable_file(name).parent / typed).is_file():
             typed = str(here)
     path = agents.set_value(name, key, typed)
-    show.answer(
-        {"agent": name, "key": key, "value": typed, "file": str(path)}
-        if as_json
-        else f"{key} = {show.literal(typed)} in {path}"
-    )
-
-
-def _unset(agents: "Agents", name: str, key: str, as_json: bool) -> None:
-    path = agents.unset(name, key)
-    found = agents.setting(name, key)
-    if as_json:
-        told = {"agent": name, "key": found.spec.key, "value": found.value, "from": found.origin, "file": str(path)}
-        show.emit(told)
-    else:
-        show.say(f"{found.spec.key} is removed from {path}; it is {show.literal(found.value)} now  [{found.origin}]")
+    told = {"agent": name, "key": key, "value": typed, "file": str(path)}
+    show.answer(told if as_json else f"{key} = {show.literal(typed)} in {path}")

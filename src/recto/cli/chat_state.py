@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -11,8 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from recto.cli.drawing.costs import UNKNOWN_COST, status_of_cost
-from recto.cli.drawing.sources import starting_in_words
+from recto.cli.drawing.statistics import status_of_cost
 from recto.cli.show import fold, shortened, visible, when
 from recto.errors import Invalid, NotFound, RectoError
 from recto.events import Appended, ContextUsage, Event
@@ -32,7 +30,6 @@ OFFERED = 12
 END = 40
 # Default width of a list row without a terminal, and the minimum width of its text.
 ROW_WIDTH, LEAST_WIDTH = 70, 20
-INDENT = "    "
 METER_WIDTH = 10
 WARN_PERCENT = 80
 
@@ -50,8 +47,6 @@ class ChatState(Struct):
     """The strategy chosen in this chat; it overrides the chat's option."""
     attachments: list[str] = field(default_factory=list)
     """Attachments of the next message."""
-    undone: list[str] = field(default_factory=list)
-    """Heads that `/redo` returns to, the latest last."""
     waiting: list[str] = field(default_factory=list)
     """Messages typed during a reply that have not entered the conversation yet."""
     commands: list[str] = field(default_factory=list)
@@ -75,7 +70,6 @@ class ChatState(Struct):
         """Continue another conversation, with its own model and vault."""
         self.talk, self.usage, self.due_percent, self.strategy = talk, None, None, None
         self.attachments.clear()
-        self.undone.clear()
         talk.watch_vault()
         self._set_meter()
         if self.is_at_terminal:
@@ -101,7 +95,9 @@ class ChatState(Struct):
         """Trust a server as it was shown, and start it."""
         if self.desk.trust(server, self.talk.agent.name) != shown:
             self.desk.distrust(server, self.talk.agent.name)
-            raise Invalid(f"{server} has changed since it was shown: /trust {server} shows it again", name=server)
+            raise Invalid(
+                f"{server} has changed since it was shown: `recto sources trust {server}` shows it again", name=server
+            )
         self._wake_servers()
         self.tell(f"{server} is trusted: its tools are offered from now on")
 
@@ -116,7 +112,7 @@ class ChatState(Struct):
             if ask_trust(self.console, config):
                 self.trust(config.name, config)
             else:
-                self.tell(f"{config.name} is not started; /trust {config.name} lets it run later")
+                self.tell(f"{config.name} is not started; `recto sources trust {config.name}` lets it run later")
 
     # -- what happens
 
@@ -138,7 +134,6 @@ class ChatState(Struct):
             self.usage, self.due_percent = event, 100 * context.threshold if context.enabled else None
         elif isinstance(event, Appended):
             self.waiting.clear()
-            self.undone.clear()
             self.attachments.clear()
 
     def take(self, line: str) -> None:
@@ -187,15 +182,10 @@ class ChatState(Struct):
     def tell(self, text: str) -> None:
         # only a terminal folds lines
         lines = visible(text).split("\n")
-        told = [fold([line], self.console.width) for line in lines] if self.console.is_terminal else lines
+        told = [fold(line, self.console.width) for line in lines] if self.console.is_terminal else lines
         self.console.print(Text("\n".join(told), "dim"), soft_wrap=True)
 
-    def say(self, text: str, *, dim: bool | None = None) -> None:
-        """Print a line of a result; everything but replies is dim."""
-        self.tell(text)
-
-    def note(self, text: str) -> None:
-        self.tell(text)
+    say = note = tell
 
     def offer(self, command: str, limit: int = OFFERED) -> None:
         """List the latest messages, for a command without a message number."""
@@ -207,11 +197,8 @@ class ChatState(Struct):
             self.tell_row(f"{f'#{message.said}':>{width}}  {message.role:<9}  ", message.text)
 
     def tell_row(self, head: str, text: str) -> None:
-        """Print a row of a list, shortened to the line; on a narrow screen the text goes below."""
+        """Print a row of a list, shortened to the line."""
         width = self.console.width - len(head) - 1 if self.is_at_terminal else ROW_WIDTH
-        if width < LEAST_WIDTH:
-            self.tell(head.rstrip())
-            head, width = INDENT, self.console.width - len(INDENT) - 1
         self.tell(head + shortened(text, max(LEAST_WIDTH, width)))
 
     def recall_end(self) -> None:
@@ -226,39 +213,22 @@ class ChatState(Struct):
 
     def listener(self) -> "Listener":
         """The listener that shows a turn."""
-        from recto.cli.listener import Lines  # the engine's events: only to chat
+        from recto.cli.listener import Lines, open_listener  # the engine's events: only to chat
+        from recto.cli.terminal import Typeahead
 
         context = self.talk.numbered if self.shows_context else None
         if not self.is_at_terminal:
             return Lines(context=context)
-        if not self.console.is_terminal:
-            from recto.cli.questions import PlainLines  # prompt_toolkit: a fifth of a second
-
-            return PlainLines(self.console, context=context)
-        from recto.cli.screen import Screen
-        from recto.cli.typeahead import Typeahead
-
-        return Screen(
-            self.console,
-            typeahead=Typeahead(self.take, self.take_back, lambda text: setattr(self, "typed", text), self.typed),
-            waiting=self.waiting,
-            thinking=self.thinking,
-            context=context,
-            more=" (/references shows all)",
-            starting=lambda: starting_in_words(self.desk.servers.statuses()),
-        )
+        typeahead = Typeahead(self.take, self.take_back, lambda text: setattr(self, "typed", text), self.typed)
+        return open_listener(thinking=self.thinking, context=context, typeahead=typeahead, waiting=self.waiting)
 
     def greeting(self) -> str:
         """One line with the model, the vault and the state of the conversation."""
         agent, vault, latest = self.talk.agent.name, self.talk.vault, self.talk.messages(limit=1)
-        parts = [
-            self.talk.model,
-            *([] if agent == DEFAULT_AGENT else [f"agent {agent}"]),
-            f"vault {_shell_path(vault.root)}" if vault else "no vault",
-            f"{self.talk.name}, last used {when(latest[-1].created)}" if latest else self.talk.name,
-            "/help",
-        ]
-        return " · ".join(parts)
+        used = f", last used {when(latest[-1].created)}" if latest else ""
+        whose = "" if agent == DEFAULT_AGENT else f"agent {agent}"
+        notes = f"vault {vault.root}" if vault else "no vault"
+        return " · ".join(filter(None, (self.talk.model, whose, notes, f"{self.talk.name}{used}", "/help")))
 
     def status(self) -> str:
         """The toolbar's text as a sentence."""
@@ -268,36 +238,15 @@ class ChatState(Struct):
     def toolbar(self) -> "FormattedText":
         from prompt_toolkit.formatted_text import FormattedText  # prompt_toolkit: a fifth of a second
 
-        model = visible(self.talk.model)
-        name = re.split("[/:]", model)[-1]
+        name = re.split("[/:]", visible(self.talk.model))[-1]
         if self.usage is None:
-            return FormattedText([("", self._fitting([model], [name], []))])
+            return FormattedText([("", shortened(self.talk.model, self.console.width - 1))])
         filled = min(METER_WIDTH, round(self.usage.percent * METER_WIDTH / 100))
         meter = "▰" * filled + "▱" * (METER_WIDTH - filled)
-        full, of = f"{self.usage.percent:.0f} %", f"{self.usage.percent:.0f} % of {self.usage.limit:,} tokens"
-        told = self._fitting(
-            [f"{meter} {of}", self.cost, model],
-            [f"{meter} {of}", self.cost, name],
-            [of, self.cost, name],
-            *([[of, name]] if self.cost == UNKNOWN_COST else []),
-            [full, self.cost, name],
-            [full, name],
-            [of],
-            [full],
-        )
-        size, gap, rest = told.partition("  ")
-        return FormattedText([(meter_style(self.usage.percent, self.due_percent), size), ("", gap + rest)])
-
-    def _fitting(self, *choices: list[str]) -> str:
-        """The first choice that fits the terminal, which would cut a name."""
-        lines = ["  ".join(filter(None, choice)) for choice in choices]
-        return next((line for line in lines if cell_len(line) < self.console.width), lines[-1])
-
-
-def _shell_path(folder: Path) -> str:
-    """The whole path, with ~ for the home: folders may have the same name."""
-    home = Path.home()
-    return f"~/{folder.relative_to(home)}" if home in folder.parents else str(folder)
+        size, rest = f"{meter} {self.usage.percent:.0f} % of {self.usage.limit:,} tokens", f"  {self.cost}  {name}"
+        if cell_len(size + rest) >= self.console.width:
+            size, rest = f"{self.usage.percent:.0f} %", f"  {name}"
+        return FormattedText([(meter_style(self.usage.percent, self.due_percent), size), ("", rest)])
 
 
 def meter_style(percent: float, due_percent: float | None) -> str:

@@ -1,4 +1,4 @@
-"""`recto config`: settings with their origin, and changing them. `recto plugins`: additions of other packages."""
+"""`recto config`: settings with their origin, and changing them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recto.base import locations
-from recto.cli import completion, options, show
+from recto.cli import options, show
 from recto.cli.terminal import revealed
 from recto.settings import settings
 
@@ -37,7 +37,7 @@ def _loaded(conversation: str | None = None) -> settings.Settings:
 
 
 @command.command("show")
-@click.argument("keys", metavar="[KEY]...", nargs=-1, shell_complete=completion.settings)
+@click.argument("keys", metavar="[KEY]...", nargs=-1)
 @of_conversation_option
 @options.as_json_option
 def show_settings(keys: tuple[str, ...], conversation: str | None, as_json: bool) -> None:
@@ -76,7 +76,7 @@ def _chosen(keys: tuple[str, ...]) -> dict[str, bool]:
 
 
 @command.command("get")
-@click.argument("key", shell_complete=completion.settings)
+@click.argument("key")
 @of_conversation_option
 @options.as_json_option
 def get(key: str, conversation: str | None, as_json: bool) -> None:
@@ -102,7 +102,7 @@ def _root(is_project: bool) -> Path | None:
 
 
 @command.command("set", context_settings={"ignore_unknown_options": True})  # a value may be -1
-@click.argument("key", shell_complete=completion.settings)
+@click.argument("key")
 @click.argument("value")
 @click.option("--project", is_flag=True, help="For this project only, in its .recto folder.")
 @options.as_json_option
@@ -191,28 +191,3 @@ def _trust(keys: tuple[str, ...], as_json: bool, *, trusted: bool) -> None:
         show.say(f"  said in   {each.file}")
     if not found:
         show.note("this project sets nothing that needs your trust")
-
-
-@click.command("plugins")
-@click.option("--check", is_flag=True, help="Load each of them, and say which cannot be used.")
-@options.as_json_option
-def plugins(check: bool, as_json: bool) -> None:
-    """List what other packages add: providers, strategies, embedders, tools.
-
-    A package adds one by an entry point; docs/python.md says how. Without --check none of their code runs.
-
-    Example: recto plugins
-    """
-    from recto.plugins import installed_plugins  # only here
-
-    found = installed_plugins()
-    for each in found:
-        problem = each.problem() if check else ""
-        if as_json:
-            told = {name: getattr(each, name) for name in ("kind", "name", "package", "version")}
-            show.emit(told | ({"problem": problem or None} if check else {}))
-        else:
-            works = f"  {problem or 'can be loaded'}" if check else ""
-            show.say(f"{each.kind:<10}{each.name:<20}{each.package} {each.version}{works}")
-    if not found and not as_json:
-        show.note("no installed package adds anything")

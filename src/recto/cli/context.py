@@ -1,34 +1,33 @@
-"""`recto context`: the next window, statistics, costs, summaries, strategy, export and import, and past turns replanned
-under other settings. Some commands are in the table of actions."""
+"""`recto context`: the next window, statistics, costs, summaries, export and import, and past turns replanned under
+other settings. `recto request`: recorded requests explained, rebuilt and verified. Some commands are in the
+table of actions.
+"""
 
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 from msgspec.structs import asdict
 
-from recto.api.actions import FOLLOWS_SETTINGS
-from recto.base.ids import is_id
 from recto.base.text import clean
 from recto.chat.compaction_words import UNVERIFIED, block_in_words
-from recto.cli import completion, options, show
+from recto.cli import options, show
 from recto.cli.actions import add_commands
 from recto.cli.drawing import transcripts
-from recto.cli.drawing.costs import cost_lines, cost_table, costs_to_json
-from recto.cli.drawing.windows import outlook, setting_in_words, strategy_in_words
+from recto.cli.drawing.statistics import cost_lines, cost_table, costs_to_json
+from recto.cli.drawing.windows import outlook, setting_in_words
 from recto.cli.terminal import bar
 from recto.errors import Invalid, NotFound
-from recto.events import SummaryProgress, SummaryRequested
 from recto.settings.strategy import STRATEGIES
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, ExportFormat, ImportFormat
 
 if TYPE_CHECKING:
-    from recto.api.blocking import Desk, Talk
+    from recto.api.blocking import Talk
     from recto.chat.blocks import Compaction
     from recto.transfer.report import ImportReport
+
 
 OUTCOMES = {
     "added": "added",
@@ -92,8 +91,7 @@ def stats(id: str | None, by: str | None, as_json: bool) -> None:
     Example: recto context stats
     """
     from recto import wire
-    from recto.cli.drawing.requests import use_in_lines
-    from recto.cli.drawing.windows import stats_in_words  # statistics: other commands do without
+    from recto.cli.drawing.statistics import stats_in_words, use_in_lines
 
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
@@ -145,48 +143,26 @@ def _tell_costs(lines: Iterable[tuple[str, str]]) -> None:
 
 
 @command.command("compact")
-@click.argument("words", metavar="[ID] [WORDS]...", nargs=-1)
-@options.conversation_option
+@options.conversation_argument
 @click.option("--keep", default="", metavar="TEXT", help="What the summary must keep above all.")
 @options.settings_options
 @options.as_json_option
-def compact(conversation: str | None, words: tuple[str, ...], keep: str, flags: dict[str, str], as_json: bool) -> None:
-    """Summarize all but the latest messages now. Words say what to keep, as --keep does.
+def compact(id: str | None, keep: str, flags: dict[str, str], as_json: bool) -> None:
+    """Summarize all but the latest messages now.
 
-    A number, an id or a whole title before them names the conversation.
-
-    Example: recto context compact the names of the API
+    Example: recto context compact --keep "the names of the API"
     """
-    from recto.cli.ask import open_listener  # the engine's events: only to compact
-    from recto.cli.listener import follow, in_words
+    from recto.cli.listener import follow, open_listener  # the engine's events: only to compact
 
     with options.open_desk(flags) as desk:
-        if conversation is None and words and _names_conversation(desk, words[0]):
-            conversation, words = words[0], words[1:]
-        wanted = " ".join((keep, *words)).strip()
-        talk = options.find_talk(desk, conversation)
+        talk = options.find_talk(desk, id)
         if as_json:
-            show.emit(transcripts.compaction_to_json(talk, talk.compact(wanted)))
+            show.emit(transcripts.compaction_to_json(talk, talk.compact(keep)))
             return
-        if sys.stdout.isatty():
-            follow(talk.stream_compaction(wanted), open_listener(stopped=transcripts.NOTHING_COMPACTED))
-            return
-        seen: set[type] = set()
-        for event in talk.stream_compaction(wanted):
-            if isinstance(event, SummaryRequested) or (isinstance(event, SummaryProgress) and type(event) not in seen):
-                show.note(in_words(event) or "")
-            seen.add(type(event))
-        block = talk.compaction()
-        assert block is not None
-        show.say(block_in_words(block))
-        for line in transcripts.remarks(block.notes, len(block.excerpts), block.checks):
-            show.note(line)
-
-
-def _names_conversation(desk: "Desk", word: str) -> bool:
-    if word.removeprefix("#").isdecimal() or is_id(word):
-        return True
-    return any(each.title.casefold() == word.casefold() for each in desk.find_conversations(word))
+        listener = open_listener(stopped=transcripts.NOTHING_COMPACTED)
+        follow(talk.stream_compaction(keep), listener)
+        if not sys.stdout.isatty() and (block := talk.compaction()):
+            show.say(block_in_words(block))
 
 
 @command.command("summary")
@@ -195,17 +171,8 @@ def _names_conversation(desk: "Desk", word: str) -> bool:
 @click.option("--edit", is_flag=True, help="Change the text in your editor.")
 @click.option("--text", "source", metavar="FILE", help="Replace the text with that of this file (- for stdin).")
 @click.option("--lost", is_flag=True, help="What neither summary nor ledger holds, by message.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=transcripts.LOST_MESSAGES,
-    show_default=True,
-    help="With --lost: look at the last N archived messages.",
-)
 @options.as_json_option
-def summary(
-    id: str | None, all_of_them: bool, edit: bool, source: str | None, lost: bool, limit: int, as_json: bool
-) -> None:
+def summary(id: str | None, all_of_them: bool, edit: bool, source: str | None, lost: bool, as_json: bool) -> None:
     """Show the summary that is sent in place of archived messages, its ledger and its numbers; or change it.
 
     Example: recto context summary --lost
@@ -215,7 +182,7 @@ def summary(
     with options.open_desk() as desk:
         talk = options.find_talk(desk, id)
         if lost:
-            _tell_lost(talk, limit, as_json=as_json)
+            _tell_lost(talk, as_json=as_json)
             return
         blocks = talk.compactions(limit=sys.maxsize) if all_of_them else [talk.summary_block()]
         if edit or source is not None:
@@ -226,7 +193,7 @@ def summary(
             if as_json:
                 show.emit(transcripts.compaction_to_json(talk, block))
             elif all_of_them:
-                show.say(transcripts.in_one_line(block))
+                show.say(transcripts.marker_line(block))
             else:
                 _tell_summary(talk, block)
 
@@ -261,40 +228,14 @@ def _changed(talk: "Talk", block: "Compaction", source: str | None) -> "Compacti
     return talk.edit_summary(text)
 
 
-def _tell_lost(talk: "Talk", limit: int, *, as_json: bool) -> None:
-    found, archived = talk.lost_statements(limit), talk.summary_block().messages_archived
-    if archived > limit:
-        show.note(f"of the last {limit:,} of {archived:,} archived messages; --limit N looks at more")
+def _tell_lost(talk: "Talk", *, as_json: bool) -> None:
+    found, archived = talk.lost_statements(transcripts.LOST_MESSAGES), talk.summary_block().messages_archived
     if as_json:
         items = [{"number": number, "role": role, "text": text} for number, role, text in found]
         show.emit({"conversation": talk.id, "head": talk.head, "lost": items})
         return
-    for line in transcripts.lost_in_words(found, looked_at=min(limit, archived), archived=archived):
+    for line in transcripts.lost_in_words(found, archived):
         show.say(line)
-
-
-@command.command("strategy")
-@click.argument("name", required=False)
-@options.conversation_argument
-@options.as_json_option
-def strategy(name: str | None, id: str | None, as_json: bool) -> None:
-    """Show which strategy a conversation follows, or choose one for it; `default` follows the settings again.
-
-    Example: recto context strategy hybrid
-    """
-    with options.open_desk() as desk:
-        if name and id is None and name not in (FOLLOWS_SETTINGS, *STRATEGIES):
-            with suppress(NotFound):  # else it is an unknown strategy, or a plugin's
-                name, id = None, desk.conversation(name).id
-        talk = options.find_talk(desk, id)
-        if name:
-            talk.use_strategy(None if name == FOLLOWS_SETTINGS else name)
-        used = talk.strategy_in_force()
-        show.answer(
-            {"conversation": talk.id, "strategy": used, "chosen": talk.strategy}
-            if as_json
-            else f"{talk.name}: {strategy_in_words(talk.strategy, used)}"
-        )
 
 
 # -- what if
@@ -304,9 +245,9 @@ def strategy(name: str | None, id: str | None, as_json: bool) -> None:
 @click.argument("message", metavar="[REPLY]", required=False)
 @options.home_option
 @click.option("--all", "everything", is_flag=True, help="With every strategy, side by side.")
-@click.option("--strategy", metavar="NAME", shell_complete=completion.strategies, help="Another strategy.")
+@click.option("--strategy", metavar="NAME", help="Another strategy.")
 @click.option("--window", type=click.IntRange(1), metavar="TOKENS", help="Another size of the window.")
-@click.option("--model", "-m", metavar="NAME", shell_complete=completion.models, help="Another model.")
+@click.option("--model", "-m", metavar="NAME", help="Another model.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Another context setting.")
 @options.as_json_option
 def what_if(
@@ -414,3 +355,81 @@ def _tell_import(file: Path, done: "ImportReport") -> None:
 
 
 add_commands(command, "context")
+
+
+# -- recto request
+
+
+@click.group()
+def request() -> None:
+    """See, rebuild and verify what was sent.
+
+    Example: recto request show
+    """
+
+
+@request.command("show")
+@click.argument("id", required=False)
+@click.option("--all", "whole", is_flag=True, help="Show lists whole, however long.")
+@click.option("--source", metavar="SOURCE", help="Print the text of rule:NAME, ref:NAME or tool:SERVER/NAME as sent.")
+@options.as_json_option
+def show_request(id: str | None, whole: bool, source: str | None, as_json: bool) -> None:
+    """Explain a request (by default the last one of the latest conversation).
+
+    ID is the number of its reply, such as 12, or the id of the request or of a message.
+
+    Example: recto request show --all
+    """
+    with options.open_queries() as reader:
+        if source is not None:
+            sent = reader.sent_source(id, source)
+            show.answer({**sent.pick.to_json(), "text": sent.text} if as_json else sent.text)
+            return
+        record = reader.record(id).to_json()
+        if as_json:
+            show.emit(record)
+            return
+        from recto.cli.drawing.requests import draw_request  # rich: a tenth of a second
+
+        draw_request(show.console(), reader.numbered(record), whole=whole)
+
+
+@request.command("rebuild")
+@click.argument("id", required=False)
+@options.output_option
+def rebuild(id: str | None, output: str | None) -> None:
+    """Print the exact bytes that were sent, and nothing else.
+
+    Example: recto request rebuild -o request.json
+    """
+    with options.open_queries() as reader:
+        body = reader.rebuild(id)
+    show.write(output, body)
+
+
+@request.command("verify")
+@click.argument("ids", nargs=-1)
+@click.option("--all", "all_of_them", is_flag=True, help="Every request of every conversation.")
+@options.as_json_option
+def verify(ids: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
+    """Verify that requests still rebuild to the bytes that were sent; exit 1 if one does not.
+
+    A request that never left, because there was no key or no connection, is shown as not sent.
+
+    Example: recto request verify --all
+    """
+    if bool(ids) == all_of_them:
+        raise click.UsageError("Name the requests to verify, or give --all.")
+    named, differs = None if all_of_them else ids, False
+    with options.open_queries() as reader:
+        unsent = reader.unsent(named)
+        for id, difference in reader.verify(named):
+            differs = differs or difference is not None
+            if as_json:
+                show.emit({"request": id, "ok": difference is None, "difference": difference, "sent": id not in unsent})
+            elif difference is not None:
+                show.say(f"ALTERED {id}: {difference}")
+            else:
+                show.say(f"not sent {id}" if id in unsent else f"ok {id}")
+    if differs:
+        sys.exit(1)

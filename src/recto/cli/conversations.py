@@ -1,10 +1,13 @@
-"""`recto conversations`: reading, replaying and searching conversations, the search index, and the trash.
+"""`recto conversations`: reading, replaying and searching conversations, and the trash.
 
 Renaming, branching, pinning and archiving are in the table of actions.
 """
 
+import re
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,23 +16,21 @@ from recto import wire
 from recto.chat.message import now
 from recto.cli import options, show
 from recto.cli.actions import add_commands
-from recto.cli.terminal import bar, forget_keys
+from recto.cli.terminal import bar
 from recto.errors import Invalid
 
 if TYPE_CHECKING:
-    from recto.api.blocking import Desk, Talk
+    from recto.api.blocking import Talk
     from recto.chat.conversation import Conversation
-    from recto.recall.indexed_message import IndexStatus
+    from recto.events import Event
 
 # Messages that are shown without --limit.
 LATEST = 100
 # The speed of a reader, roughly.
 WORDS_PER_S = 4.0
 ROLES = ["system", "user", "assistant", "tool"]
-# Fewer messages are indexed without a note.
-MANY = 100
-# The word to type before a permanent removal, and how many conversations that question names.
-CONFIRMATION, NAMED = "yes", 10
+# Conversations named before they are removed.
+NAMED = 10
 UNSURE = "what is removed from the trash cannot be brought back: --yes removes it without asking"
 
 
@@ -70,8 +71,8 @@ def list_conversations(limit: int, state: Any, as_json: bool) -> None:
 @options.conversation_argument
 @click.option("--limit", type=click.IntRange(1), help=f"Only the last N messages (default: {LATEST}).")
 @click.option("--all", "whole", is_flag=True, help="All messages, however many.")
-@click.option("--since", type=options.Place(), help="Only messages from this time, number or id on.")
-@click.option("--before", type=options.Place(), help="Only messages before this time, number or id.")
+@click.option("--since", metavar="PLACE", help="Only messages from this time, number or id on.")
+@click.option("--before", metavar="PLACE", help="Only messages before this time, number or id.")
 @click.option("--no-tools", is_flag=True, help="Without tool calls and their results.")
 @click.option("--no-system", is_flag=True, help="Without compactions.")
 @click.option("--branches", is_flag=True, help="List the ends of all branches instead.")
@@ -128,21 +129,43 @@ def _show_branches(talk: "Talk", as_json: bool) -> None:
 
 @command.command("replay")
 @options.conversation_argument
-@click.option("--speed", type=click.FloatRange(0.01), default=1.0, help="2 is twice as fast (default: 1).")
 @click.option("--at-once", is_flag=True, help="Without pauses.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking too.")
 @click.option("--show-context", is_flag=True, help="Show what was sent before each answer.")
-def replay(id: str | None, speed: float, at_once: bool, thinking: bool, show_context: bool) -> None:
+def replay(id: str | None, at_once: bool, thinking: bool, show_context: bool) -> None:
     """Play a conversation (by default the latest) at reading speed, with its compactions. Nothing is sent or stored;
     Ctrl-C ends it.
 
     Example: recto conversations replay --at-once
     """
-    from recto.cli.replay import play  # all events: `list` does without
+    from recto.cli.listener import follow, open_listener  # all events: `list` does without
+    from recto.events import Appended
 
-    with options.open_queries() as reader:
-        rate = None if at_once else WORDS_PER_S * speed
-        play(reader, id, rate=rate, thinking=thinking, shows_context=show_context)
+    with options.open_queries() as reader, suppress(KeyboardInterrupt):
+        turns: list[list[Event]] = [[]]
+        for event in reader.playback(id):
+            turns += [[]] if isinstance(event, Appended) else []
+            turns[-1].append(event)
+        for turn in turns:
+            if turn and isinstance(said := turn[0], Appended):
+                show.say_words(f"\n› {said.message.text}", bold=True)
+            context = reader.numbered if show_context else None
+            events = (event for event in turn if not isinstance(event, Appended))
+            listener = open_listener(thinking=thinking, context=context, stopped="playback stopped")
+            follow(_paced(events, 0 if at_once else 1 / WORDS_PER_S), listener)
+
+
+def _paced(events: "Iterable[Event]", pause_s: float) -> "Generator[Event]":
+    """The events, with texts word by word."""
+    from recto.events import TextDelta, ThinkingDelta
+
+    for event in events:
+        if not isinstance(event, TextDelta | ThinkingDelta):
+            yield event
+            continue
+        for word in re.findall(r"\S*\s*", event.text):
+            yield type(event)(show.visible(word))
+            time.sleep(pause_s if word else 0)
 
 
 @command.command("result")
@@ -181,82 +204,31 @@ def search(words: tuple[str, ...], as_json: bool, **where: Any) -> None:
 
     Example: recto conversations search mast step
     """
-    from recto.cli.drawing.references import found_to_json, hit_lines  # text folding: `list` does without
+    from recto.cli.drawing.transcripts import found_to_json, hit_lines  # text folding: `list` does without
 
     wanted = " ".join(words)
     with options.open_desk() as desk:
-        told = _fill(desk)
+        with bar("indexing") as tell:
+            desk.index(tell)
         found = desk.search(wanted, complete=True, **where)
-        status = desk.index_status()
         for hit in found:
             if as_json:
                 show.emit(found_to_json(hit))
             else:
                 for line in hit_lines(hit, wanted):
                     show.say_styled(line)
-        # a damaged index may fail only when it is read
-        renewed = "" if status.renewed == told else status.renewed
-        for text in filter(None, (renewed, found.note, _lacking(status), "" if found else "nothing was found")):
+        for text in filter(None, (desk.index_status().renewed, found.note, "" if found else "nothing was found")):
             show.note(text)
 
 
-def _fill(desk: "Desk", *, anew: bool = False) -> str:
-    """Update the index, with a note if that takes a while. Returns the reason for a rebuild, if any."""
-    status = desk.index_status()
-    left = status.messages - status.indexed
-    why = status.renewed or (f"the search index lacks {show.counted(left, 'message')}" if left > MANY else "")
-    if why and not anew:
-        show.note(why)
-    with bar("indexing") as tell:
-        filled = desk.index(tell, anew=anew)
-    if filled.renewed and (anew or filled.renewed != status.renewed):
-        show.note(filled.renewed)
-    return filled.renewed
-
-
-def _lacking(status: "IndexStatus") -> str:
-    """A note about passages without vectors."""
-    if status.embedder is None or status.why or not status.waiting:
-        return ""
-    passages = show.counted(status.waiting, "passage")
-    how = "`recto conversations index --vectors` makes them"
-    return f"{passages} can be found by words only, until vectors are made: {how}"
-
-
-@command.command("index")
-@click.option("--vectors", is_flag=True, help="Wait until all vectors are made.")
-@click.option("--rebuild", is_flag=True, help="Throw the index away and make a new one.")
-@options.as_json_option
-def index(vectors: bool, rebuild: bool, as_json: bool) -> None:
-    """Bring the search index up to date, and show what is in it.
-
-    Example: recto conversations index --vectors
-    """
-    with options.open_desk() as desk:
-        _fill(desk, anew=rebuild)
-        failed = desk.check_embedder()
-        if vectors and not failed:
-            with bar("making vectors") as tell:
-                desk.index(tell, vectors=True)
-        status = desk.index_status()
-        why = failed or status.why
-    if as_json:
-        known = {name: getattr(status, name) for name in ("messages", "indexed", "vectors", "waiting", "embedder")}
-        show.emit(known | {"why": why or None})
-    else:
-        embedder = status.embedder or "none"
-        facts = {
-            "messages": f"{status.messages:,}",
-            "indexed": f"{status.indexed:,}",
-            "vectors": f"{status.vectors:,}; {show.counted(status.waiting, 'passage')} waiting",
-            "embedder": f"{embedder}: {why}" if why else embedder,
-        }
-        show.facts(facts.items())
-    if vectors and (status.waiting or status.embedder is None):
-        sys.exit(1)
-
-
 # -- the trash
+
+
+def removal(found: "Sequence[Conversation]") -> tuple[str, list[str]]:
+    """The question about a permanent removal, and what would be removed."""
+    named = [f"#{each.number}  {show.shortened(each.title, 70) or '(no title)'}" for each in found[:NAMED]]
+    more = [f"… and {len(found) - NAMED} more"] if len(found) > NAMED else []
+    return f"Remove {show.counted(len(found), 'conversation')} for good?", [*named, *more]
 
 
 @command.command("empty-trash")
@@ -279,7 +251,7 @@ def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
     with options.open_desk() as desk:
         limit = now(days_ago=older_than)
         found = [each for each in desk.conversations(state="deleted", limit=1_000_000) if (each.deleted or "") <= limit]
-        if found and not is_sure and not is_removal_confirmed(found, UNSURE):
+        if found and not is_sure and not options.is_confirmed(*removal(found), UNSURE):
             show.note("nothing was removed")
             return
         with bar("emptying the trash") as tell:
@@ -289,23 +261,6 @@ def empty_trash(older_than: int, is_sure: bool, as_json: bool) -> None:
     else:
         gone = f"{show.counted(removed, 'conversation')} removed for good"
         show.say(gone if removed else "there is nothing to remove")
-
-
-def is_removal_confirmed(found: "Sequence[Conversation]", refused: str) -> bool:
-    """Name what will be removed, and ask. Raises Invalid(`refused`) if nobody can answer."""
-    if not options.has_keyboard():
-        raise Invalid(refused)
-    for each in found[:NAMED]:
-        show.say(f"#{each.number}  {show.shortened(each.title, 70) or '(no title)'}", err=True)
-    if len(found) > NAMED:
-        show.say(f"… and {len(found) - NAMED} more", err=True)
-    forget_keys()
-    show.say(f"Remove {show.counted(len(found), 'conversation')} for good? Type {CONFIRMATION}: ", err=True, nl=False)
-    try:
-        return input().strip().lower() == CONFIRMATION
-    except (EOFError, KeyboardInterrupt):
-        show.say("", err=True)
-        return False
 
 
 add_commands(command, "conversations")

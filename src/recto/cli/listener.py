@@ -1,19 +1,19 @@
-"""Listeners show the events of a turn: the words for each event, and the plain listener for pipes.
+"""Listeners show the events of a turn: the words for each event, and the plain listener for pipes and screen readers.
 
-`screen.py` has the listener for terminals, `questions.py` the one for screen readers.
+`screen.py` has the listener for terminals.
 """
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from recto import events
 from recto.chat.blocks import ToolResult
 from recto.cli import show
-from recto.cli.drawing.references import ReferenceListener
 from recto.cli.drawing.transcripts import (
+    ReferenceListener,
     event_in_words,
     plan_tree,
     progress_in_words,
@@ -22,11 +22,15 @@ from recto.cli.drawing.transcripts import (
     request_in_words,
 )
 from recto.cli.drawing.windows import recalled_in_words
+from recto.cli.options import has_keyboard
 from recto.cli.terminal import revealed
-from recto.events import (
-    Event,
-)
+from recto.events import Event
 from recto.tasks.plan import UPDATE_PLAN
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from recto.cli.terminal import Typeahead
 
 ARGUMENTS_WIDTH = 60
 KEPT = "stopped; the part received is kept"
@@ -111,24 +115,28 @@ def _result(result: ToolResult) -> str:
 class Lines:
     """The plain listener: streams the reply to stdout, ends it with a newline, and notes the rest on stderr."""
 
-    answers: bool = False
-
-    def __init__(self, *, context: Numbered | None = None) -> None:
-        """`context` replaces ids with numbers, and turns on showing each window."""
-        self._context = context
+    def __init__(self, *, context: Numbered | None = None, console: "Console | None" = None) -> None:
+        """`context` replaces ids with numbers, and turns on showing each window. `console` is where the user is asked;
+        without it nobody is."""
+        self._context, self._console = context, console if console and has_keyboard() else None
         self._at_start = True
-        self._writer = ""
         self._is_sent = False
         self._is_slow = False
         """True once a slow summary was reported."""
         is_terminal = sys.stderr is not None and sys.stderr.isatty() and not show.is_plain()
         self._gathered = ReferenceListener(is_terminal=is_terminal)
 
+    @property
+    def answers(self) -> bool:
+        return self._console is not None
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._end_line()
+        if kind is KeyboardInterrupt and self._console:
+            show.note(KEPT)
 
     def hear(self, event: Event) -> None:
         match event:
@@ -141,21 +149,23 @@ class Lines:
             case events.Sent():
                 self._tell_sent(event)
             case events.ContextCompacted():
-                for line in (event_in_words(event, self._writer), *remarks(event.notes, event.excerpts, event.checks)):
+                for line in (event_in_words(event), *remarks(event.notes, event.excerpts, event.checks)):
                     show.note(line)
-                self._writer, self._is_slow = "", False
-            case events.SummaryProgress():
-                if not self._is_slow:  # once: printed lines stay
-                    show.note(progress_in_words(event))
-                self._is_slow = True
+                self._is_slow = False
+            case events.SummaryProgress() if self._is_slow:
+                pass  # told once: printed lines stay
+            case events.ApprovalAsked() | events.CompactionProposed() | events.FactProposed() if self._console:
+                from recto.cli.questions import answer  # prompt_toolkit: a fifth of a second
+
+                self._end_line()
+                answer(self._console, event)
             case _:
+                self._is_slow = isinstance(event, events.SummaryProgress)
                 if words := in_words(event):
                     show.note(words)
         if isinstance(event, events.PlanChanged):
             for line in plan_tree(event.goal, event.plan)[1:]:
                 show.say(line, err=True)
-        if isinstance(event, events.SummaryRequested):
-            self._writer = event.model
         for line in self._gathered.hear(event):
             show.say_styled(line, err=True)
 
@@ -174,3 +184,23 @@ class Lines:
         if not self._at_start:
             show.say("")
         self._at_start = True
+
+
+def open_listener(
+    *,
+    thinking: bool = False,
+    context: Numbered | None = None,
+    stopped: str = KEPT,
+    typeahead: "Typeahead | None" = None,
+    waiting: Sequence[str] = (),
+) -> Listener:
+    """The listener for this stdout. `stopped` is printed after Ctrl-C; `typeahead` and `waiting` as in Screen."""
+    if not sys.stdout.isatty():
+        return Lines(context=context)
+    if show.is_plain():
+        return Lines(context=context, console=show.console())
+    from recto.cli.screen import Screen  # rich: a tenth of a second
+
+    return Screen(
+        show.console(), thinking=thinking, context=context, stopped=stopped, typeahead=typeahead, waiting=waiting
+    )

@@ -6,10 +6,9 @@ Imports no command, so `recto --help` takes hardly longer than click itself.
 import gc
 import io
 import os
-import shutil
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -27,7 +26,7 @@ COMMANDS = {
     "ask": "Ask one question and print the answer.",
     "conversations": "List, read, search, rename, branch, hide and delete conversations; pin messages.",
     "context": "See and change what the model gets: windows, summaries, strategies.",
-    "request": "See, compare, rebuild and verify what was sent.",
+    "request": "See, rebuild and verify what was sent.",
     "sources": "See and choose what goes into the window: rules, references, tools.",
     "agent": "See, make and configure agents; let one work toward a goal.",
     "vault": "Search a folder of notes, follow its links, see what is used.",
@@ -37,37 +36,18 @@ COMMANDS = {
     "models": "List models, and fetch those that run on this machine.",
     "serve": "Serve OpenAI's and Anthropic's API to other programs.",
     "mcp": "Let other assistants search and read your notes, conversations and memory, as an MCP server.",
-    "plugins": "List what other packages add: providers, strategies, embedders, tools.",
     "keys": "Store keys of providers, list where they come from, remove them.",
-    "completion": "Print a script that lets your shell complete commands, options and names.",
 }
 # A command is `command` in the module of its name, or has its own name in another module.
-NEIGHBOURS = {"web": "serve", "mcp": "serve", "plugins": "config", "keys": "models"}
+NEIGHBOURS = {
+    "ask": "chat",
+    "request": "context",
+    "memory": "sources",
+    "web": "serve",
+    "mcp": "serve",
+    "keys": "models",
+}
 INTERRUPTED = 130
-# On a narrower terminal an option's help is below its name, unless that is short.
-NARROW, SHORT_NAME = 60, 8
-MARGIN, LEAST_WIDTH = 2, 20
-
-
-class NarrowFormatter(click.HelpFormatter):
-    """Help for narrow terminals: click assumes at least fifty columns, and names take thirty of them."""
-
-    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
-        super().__init__(indent_increment, width, max_width)
-        columns = shutil.get_terminal_size().columns
-        if width is None and columns < NARROW and self.width < NARROW:
-            self.width = max(columns - MARGIN, LEAST_WIDTH)
-
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        if self.width < NARROW:
-            room, col_max = self.width - self.current_indent, SHORT_NAME
-            rows = [
-                (show.fold([name.replace("|", " | ")], room) if len(name) > room else name, text) for name, text in rows
-            ]
-        super().write_dl(rows, col_max, col_spacing)
-
-
-click.Context.formatter_class = NarrowFormatter
 
 
 class LazyGroup(click.Group):
@@ -89,14 +69,12 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS:
-            from recto.base.text import closest_key  # only where a name is wrong
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from difflib import get_close_matches  # only where a name is wrong
 
-            if near := closest_key(args[0], {command: command for command in COMMANDS}):
-                raise click.UsageError(f"There is no command {args[0]}; did you mean {near}?", ctx)
-            if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-                question = f'recto ask "{" ".join(args)}"'
-                raise click.UsageError(f"There is no command {args[0]}. To ask the model: {question}", ctx)
+            near = get_close_matches(args[0], COMMANDS, 1)
+            hint = f"Did you mean {near[0]}?" if near else f'To ask the model: recto ask "{" ".join(args)}"'
+            raise click.UsageError(f"There is no command {args[0]}. {hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

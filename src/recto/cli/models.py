@@ -30,7 +30,7 @@ from recto.weights import Weights, chat_models, named, pull, suitable, table
 if TYPE_CHECKING:
     from recto.window.calibration import TokenCalibration
 
-MOST_OF_A_PROVIDER, MOST_OF_ALL = 20, 100
+MOST_OF_A_PROVIDER = 20
 # Longer than any provider's name, shorter than any key.
 LONGEST_NAME = 32
 
@@ -69,31 +69,22 @@ def list_models(word: str, everything: bool, as_json: bool) -> None:
         for model in listed:
             show.emit({**_to_json(model), "aliases": names[model.name]})
         return
-    shown = listed if everything else _first_ones(listed, MOST_OF_ALL if word else MOST_OF_A_PROVIDER)
+    shown, counts = list[Model](), Counter[str]()
+    for model in reversed(listed):  # the last names have the higher version numbers
+        counts[model.provider] += 1
+        if everything or counts[model.provider] <= MOST_OF_A_PROVIDER:
+            shown.insert(0, model)
     widest = max((len(model.name) for model in shown), default=0)
-    largest = max((len(_window(model)) for model in shown), default=0)
     for model in shown:
         aliases = f" = {', '.join(names[model.name])}" if names[model.name] else ""
-        show.say(f"{model.name:<{widest}}  {_window(model):<{largest}}  {_prices(model)}{aliases}".rstrip())
+        show.say(f"{model.name:<{widest}}  {_window(model)}  {_prices(model)}{aliases}")
     if missing := missing_parts(chat_models()[0].name):
         show.note(missing)
-    if len(listed) > len(shown):
-        left = Counter(model.provider for model in listed) - Counter(model.provider for model in shown)
-        show.note(f"{', '.join(f'{count:,} more of {name}' for name, count in left.items())}; a word narrows the list")
-    if not (everything or word) and found.others:
+    others = 0 if everything or word else len(found.others)
+    if hidden := len(listed) - len(shown) + others:
         show.note(
-            f"{show.counted(len(found.others), 'more model')} of providers without a key here; `--all` lists them, "
-            "and a word finds some: recto models list gpt-4o"
+            f"{show.counted(hidden, 'more model')}; `--all` lists them, and a word finds some: recto models list gpt-4o"
         )
-
-
-def _first_ones(models: list[Model], per_provider: int) -> list[Model]:
-    """Shorten a list to fit a terminal. The last names are kept: they have the higher version numbers."""
-    by_provider: dict[str, list[Model]] = defaultdict(list)
-    for model in models:
-        by_provider[model.provider].append(model)
-    kept = [model for group in by_provider.values() for model in group[-per_provider:]]
-    return kept[:MOST_OF_ALL]
 
 
 def _to_json(model: Model) -> dict[str, Any]:
@@ -148,13 +139,13 @@ def show_model(name: str | None, flags: dict[str, str], as_json: bool) -> None:
 
 def _calibrated(calibration: "TokenCalibration") -> str:
     """The current error, and reports that contradict our counts."""
-    told = []
+    told = ""
     if calibration.error is not None:
-        replies = "1 reply" if calibration.replies == 1 else f"{calibration.replies} replies"
-        told.append(f"calibrated × {calibration.factor:.2f} from {replies}, off by {calibration.error:.1%} lately")
+        replies = show.counted(calibration.replies, "reported request")
+        told = f"; calibrated × {calibration.factor:.2f} from {replies}, off by {calibration.error:.1%} lately"
     if calibration.left_out:
-        told.append(f"{show.counted(calibration.left_out, 'report')} left out, too far from our estimates")
-    return "".join(f"; {each}" for each in told)
+        told += f"; {show.counted(calibration.left_out, 'report')} left out, too far from our estimates"
+    return told
 
 
 @command.command("pull")

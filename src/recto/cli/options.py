@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from recto.base.ids import id_start, is_id
-from recto.cli import completion
-from recto.cli.terminal import bar
-from recto.errors import NotFound
+from recto.cli import show
+from recto.cli.terminal import bar, forget_keys
+from recto.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
@@ -51,22 +50,6 @@ class Moment(click.ParamType[str]):
             self.fail(f"{value} is not a time; write 2026-01-31 or 2026-01-31T18:00", param, ctx)
 
 
-class Place(Moment):
-    """A time, or a message by its number, its id or the beginning of its id."""
-
-    name = "time or message"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value.removeprefix("#").isdecimal() or is_id(value):
-            return value
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            if id_start(value):
-                return value
-            raise
-
-
 class GivenFile(click.ParamType[Path]):
     """A file, optionally with the @ that mentions use."""
 
@@ -77,11 +60,11 @@ class GivenFile(click.ParamType[Path]):
 
 
 def _conversation(help: str) -> Decorator[Any]:
-    return click.option("--conversation", "-c", metavar="ID", shell_complete=completion.conversations, help=help)
+    return click.option("--conversation", "-c", metavar="ID", help=help)
 
 
 def _agent(help: str) -> Decorator[Any]:
-    return click.option("--agent", metavar="NAME", shell_complete=completion.agents, help=help)
+    return click.option("--agent", metavar="NAME", help=help)
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Answer as JSON.")
@@ -93,7 +76,6 @@ set_option = click.option(
     "assignments",
     metavar="KEY=VALUE",
     multiple=True,
-    shell_complete=completion.assignments,
     help="Any setting, for this call.",
 )
 message_argument = click.argument("message", metavar="MESSAGE")
@@ -112,7 +94,7 @@ home_option = _conversation("Its conversation (default: the one with this id; fo
 def conversation_argument(command: Callable[..., R]) -> Callable[..., R]:
     """Adds a conversation that is named by its place or by -c; the command gets it as `id`."""
 
-    @click.argument("id", metavar="[ID]", required=False, shell_complete=completion.conversations)
+    @click.argument("id", metavar="[ID]", required=False)
     @_conversation("The same as ID.")
     @wraps(command)
     def run(*args: Any, id: str | None, conversation: str | None, **named: Any) -> R:
@@ -139,12 +121,8 @@ def settings_options(command: Callable[..., R]) -> Callable[..., R]:
     """Add the options that change settings for this call; the command gets `flags`, by key."""
 
     @click.option("--vault", metavar="DIR", help="Folder of notes to chat over.")
-    @click.option(
-        "--model", "-m", metavar="NAME", shell_complete=completion.models, help="Who answers, as provider:model."
-    )
-    @click.option(
-        "--strategy", metavar="NAME", shell_complete=completion.strategies, help="What happens when the window is full."
-    )
+    @click.option("--model", "-m", metavar="NAME", help="Who answers, as provider:model.")
+    @click.option("--strategy", metavar="NAME", help="What happens when the window is full.")
     @click.option("--system", metavar="TEXT", help="The instructions for the model.")
     @click.option("--system-file", metavar="FILE", help="File with the instructions for the model.")
     @click.option("--allow-write", is_flag=True, default=None, help="Let the model write, rename and delete notes.")
@@ -173,11 +151,9 @@ def place_options(command: Callable[..., R]) -> Callable[..., R]:
     @_agent("The agent of a new conversation.")
     @wraps(command)
     def run(*args: Any, conversation: str | None, continues: bool, new: bool, agent: str | None, **named: Any) -> R:
-        chooses = named.get("resume", False)  # an option of the chat only
-        if (conversation is not None) + continues + new + chooses > 1:
-            also = ", --resume" if "resume" in named else ""
-            raise click.UsageError(f"Give only one of --conversation, --continue{also} and --new.")
-        if agent and (conversation is not None or continues or chooses):
+        if (conversation is not None) + continues + new > 1:
+            raise click.UsageError("Give only one of --conversation, --continue and --new.")
+        if agent and (conversation is not None or continues):
             raise click.UsageError("--agent is for a new conversation; this one has its own.")
 
         def place(desk: "Desk") -> "Talk":
@@ -215,6 +191,21 @@ def session_options(command: Callable[..., R]) -> Callable[..., R]:
 def has_keyboard() -> bool:
     """True if someone can type; False if stdin is closed."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def is_confirmed(question: str, lines: Iterable[str], refused: str) -> bool:
+    """Show what is at stake, and ask. Raises Invalid(`refused`) if nobody can answer."""
+    if not has_keyboard():
+        raise Invalid(refused)
+    for line in lines:
+        show.say(line, err=True)
+    forget_keys()
+    show.say(f"{question} Type yes: ", err=True, nl=False)
+    try:
+        return input().strip().lower() == "yes"
+    except (EOFError, KeyboardInterrupt):
+        show.say("", err=True)
+        return False
 
 
 def open_desk(flags: dict[str, str] | None = None) -> "Desk":

@@ -1,97 +1,64 @@
-"""The chat's prompt: history, several lines, word wrap, toolbar; and choosing a conversation from a searchable list.
-Knows no engine."""
+"""The chat's prompt: history, several lines, toolbar; completion of `/commands`, `[[links]]`, `@paths` and `@agents`.
+Completes nothing if a vault or an agent cannot be read. Knows no engine.
+"""
 
-import logging
 import re
-import shutil
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from signal import default_int_handler
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, merge_completers
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Always, has_focus
-from prompt_toolkit.formatted_text import FormattedText, StyleAndTextTuples
-from prompt_toolkit.formatted_text.utils import fragment_list_to_text
-from prompt_toolkit.history import FileHistory
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
-from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.styles import Style
 
+from recto.api.suggestions import (
+    CachedSuggestions,
+    Suggestion,
+    file_paths,
+    note_headings,
+    note_names,
+)
 from recto.base.home_files import HISTORY_FILE, create_private_file
-from recto.cli import show
-from recto.cli.drawing.results import titled
-from recto.cli.show import width_of
-from recto.cli.terminal import forget_keys, on_interrupt
-from recto.errors import NotFound, RectoError
+from recto.cli.show import shortened, visible
+from recto.errors import RectoError
 
 if TYPE_CHECKING:
-    from recto.api.blocking import Desk
-    from recto.chat.conversation import Conversation
+    from recto.vault.vault import Vault
 
-MARK, PLAIN_MARK = "› ", "> "
+MARK = "› "
 STYLE = Style.from_dict(
     {"mark": "bold ansicyan", "bottom-toolbar": "noreverse ansibrightblack", "full": "ansiyellow", "due": "ansired"}
 )
-# Conversations in the list, and its visible rows.
-OFFERED, ROWS = 50, 12
-LIST_MARK = "conversation › "
-HELP = "type words to search · ↑↓ and Enter choose · Esc leaves"
-# With fewer columns the list has no times, and the help is shorter.
-NARROW, SHORT_HELP = 60, "words search · Enter takes · Esc leaves"
-# Cells that the menu draws beside a row.
-FRAME = 4
-_PART = re.compile(r"\S+|\s")
+# Longest wait for the files of a large project.
+PATIENCE_S = 0.5
+META_WIDTH = 40
 
-log = logging.getLogger(__name__)
+_LINK = re.compile(r"\[\[((?:(?!\]\]|\[\[)[^\n|])*)$")
+_PATH = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|((?:[^\W\d_][^\s\"`<>|@]*)?))$")
+_MENTION = re.compile("@(rule|ref|reference):", re.IGNORECASE)
 
+OpenVault = Callable[[], "Vault | None"]
+SlashWords = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Name of a slash command -> its help and its arguments."""
 
 # -- what is typed
 
 
-class HistoryFile(FileHistory):
-    """Typed lines in a file that only the user can read. If it cannot be used, there is no history."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        with suppress(OSError):
-            create_private_file(path)
-
-    def load_history_strings(self) -> Iterable[str]:
-        try:
-            return super().load_history_strings()
-        except OSError:
-            return []
-
-    def store_string(self, string: str) -> None:
-        with suppress(OSError):
-            super().store_string(string)
-
-
-class PlainPrompt:
-    """A prompt for screen readers: whole lines, nothing redrawn. A trailing backslash adds a line."""
-
-    def __init__(self, home: Path) -> None:
-        self.history = HistoryFile(home / HISTORY_FILE)
-
-    def prompt(self, default: str = "") -> str:
-        """Raises KeyboardInterrupt and EOFError like the other prompt. `default` goes before the typed text."""
-        lines = [default] if default else []
-        with on_interrupt(default_int_handler):
-            while (line := input(PLAIN_MARK)).endswith("\\"):
-                lines.append(line[:-1])
-        said = "\n".join((*lines, line))
-        if said.strip():
-            self.history.append_string(said)
-        return said
+def open_history(path: Path) -> History:
+    """Typed lines in a file that only the user can read. If it cannot be used, they are forgotten with the chat."""
+    try:
+        create_private_file(path)
+        path.read_bytes()
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)
 
 
 def open_prompt(
@@ -101,7 +68,7 @@ def open_prompt(
         FormattedText([("class:mark", MARK)]),
         multiline=True,
         prompt_continuation=FormattedText([("", " " * len(MARK))]),
-        history=HistoryFile(home / HISTORY_FILE),
+        history=open_history(home / HISTORY_FILE),
         completer=merge_completers(completers),
         complete_while_typing=True,
         complete_in_thread=True,
@@ -109,7 +76,6 @@ def open_prompt(
         key_bindings=_chat_keys(),
         bottom_toolbar=toolbar,
         style=STYLE,
-        input_processors=[WordWrap(len(MARK))],
     )
     # as an option of the session it would turn off completion while typing
     session.default_buffer.enable_history_search = Always()
@@ -137,156 +103,112 @@ def _chat_keys() -> KeyBindings:
         event.current_buffer.newline(copy_margin=False)
 
     @keys.add("up", filter=at_prompt)
-    def up(event: KeyPressEvent) -> None:
-        _close_empty_menu(event.current_buffer)
-        event.current_buffer.auto_up(count=event.arg)
-
     @keys.add("down", filter=at_prompt)
-    def down(event: KeyPressEvent) -> None:
-        _close_empty_menu(event.current_buffer)
-        event.current_buffer.auto_down(count=event.arg)
+    def move(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        # the empty menu that is open while names are looked up would swallow the key
+        if buffer.complete_state and not buffer.complete_state.completions:
+            buffer.complete_state = None
+        is_up = event.key_sequence[0].key == "up"
+        (buffer.auto_up if is_up else buffer.auto_down)(count=event.arg)
 
     return keys
 
 
-def _close_empty_menu(buffer: Buffer) -> None:
-    """Close the empty menu that is open while names are looked up: the arrows would do nothing in it."""
-    if buffer.complete_state and not buffer.complete_state.completions:
-        buffer.complete_state = None
+# -- completion
 
 
-# -- words kept whole
+class SlashCompleter(Completer):
+    """Names of slash commands, and the words that follow them."""
 
-
-class RowBreaks(NamedTuple):
-    padding: dict[int, int]
-    """Place of each word that begins a row -> the blanks that fill the previous row."""
-    unseen: set[int]
-    """Places of blanks that would begin a row."""
-
-
-def row_breaks(text: str, width: int) -> RowBreaks:
-    """Break a line into rows between words; a word longer than a row is cut."""
-    breaks = RowBreaks({}, set())
-    column = 0
-    for part in _PART.finditer(text):
-        size, is_blank = width_of(part[0]), part[0].isspace()
-        if column >= width and is_blank:
-            breaks.unseen.add(part.start())
-            continue
-        column = 0 if column >= width else column
-        if is_blank or size > width:
-            column = (column + size - 1) % width + 1 if size else column
-        elif column + size > width:
-            breaks.padding[part.start()] = width - column
-            column = size
-        else:
-            column += size
-    return breaks
-
-
-class WordWrap(Processor):
-    """Wraps the input between words; prompt_toolkit would cut them anywhere."""
-
-    def __init__(self, prefix: int) -> None:
-        """`prefix`: cells before each row."""
-        self._prefix = prefix
-
-    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
-        given = transformation_input
-        width = given.width - self._prefix
-        breaks = row_breaks(fragment_list_to_text(given.fragments), width) if width > 1 else None
-        return _broken(given.fragments, breaks) if breaks and any(breaks) else Transformation(given.fragments)
-
-
-def _broken(fragments: StyleAndTextTuples, breaks: RowBreaks) -> Transformation:
-    shown: StyleAndTextTuples = []
-    places: list[int] = []
-    added = 0
-    for at, fragment in enumerate(explode_text_fragments(fragments)):
-        if at in breaks.padding:
-            shown.append(("", " " * breaks.padding[at]))
-            added += breaks.padding[at]
-        places.append(at + added)
-        if at in breaks.unseen:
-            added -= 1
-        else:
-            shown.append(fragment)
-
-    def to_display(place: int) -> int:
-        return places[place] if place < len(places) else place + added
-
-    def to_source(place: int) -> int:
-        return max(0, bisect_right(places, place) - 1) if place <= places[-1] else place - added
-
-    return Transformation(shown, to_display, to_source)
-
-
-# -- choosing a conversation
-
-
-class ConversationCompleter(Completer):
-    """The latest conversations, or those found by words, number or title."""
-
-    def __init__(self, desk: "Desk") -> None:
-        self._desk = desk
+    def __init__(self, commands: SlashWords) -> None:
+        self._commands = commands
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed, columns = document.text, shutil.get_terminal_size().columns
-        for each in self._found(typed.strip()):
-            head = f"#{each.number}  " if columns < NARROW else f"{show.when(each.updated)}  #{each.number}  "
-            row = head + show.shortened(titled(each), columns - len(head) - FRAME)
-            yield Completion(f"#{each.number}", -len(typed), row)
-
-    def _found(self, typed: str) -> "list[Conversation]":
-        try:
-            if typed and not typed.startswith("#"):
-                return self._desk.find_conversations(typed, limit=OFFERED)
-            return self._desk.conversations(limit=OFFERED)
-        except RectoError:  # an unreadable list must not end the prompt
-            log.debug("conversations could not be listed", exc_info=True)
-            return []
+        typed = document.text_before_cursor
+        if not typed.startswith("/") or "\n" in typed:
+            return
+        name, space, word = typed[1:].partition(" ")
+        if space:
+            yield from _words(self._commands[name][1] if name in self._commands else (), word)
+            return
+        for known, (help, _) in self._commands.items():
+            yield from _words((f"/{known}",), typed, help)
 
 
-def choose_conversation(desk: "Desk") -> int | None:
-    """Let the user choose a conversation. Returns its number, or None."""
-    if not desk.conversations(limit=1):
-        raise NotFound("there is no conversation yet: `recto chat` starts one")
-    prompt: PromptSession[str] = PromptSession(
-        FormattedText([("class:mark", LIST_MARK)]),
-        completer=ConversationCompleter(desk),
-        complete_while_typing=True,
-        complete_in_thread=True,
-        reserve_space_for_menu=ROWS,
-        key_bindings=_list_keys(),
-        bottom_toolbar=lambda: SHORT_HELP if shutil.get_terminal_size().columns < NARROW else HELP,
-        style=STYLE,
-    )
-    forget_keys()
-    while True:
-        try:
-            named = prompt.prompt(pre_run=lambda: get_app().current_buffer.start_completion()).strip()
-            return desk.conversation(named).number if named else None
-        except (KeyboardInterrupt, EOFError):
-            return None
-        except RectoError as why:
-            show.note(why.message)
+class LinkCompleter(Completer):
+    """Names of notes and their headings in `[[links]]`."""
+
+    def __init__(self, vault: OpenVault) -> None:
+        self._vault = vault
+        self._cached: dict[Path, CachedSuggestions] = {}
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        link = _LINK.search(document.current_line_before_cursor)
+        if link is None or (vault := self._vault()) is None:
+            return
+        # the closing brackets that are still missing
+        after = document.text_after_cursor[:2]
+        closing = "]]"[len(after) - len(after.lstrip("]")) :]
+        name, sign, heading = link[1].rpartition("#")
+        if vault.root not in self._cached:
+            self._cached[vault.root] = CachedSuggestions(lambda: note_names(vault))
+        for each in self._cached[vault.root].best(link[1].lstrip()):
+            if not sign or "#" in each.key:
+                yield _completion(each, link[1], closing)
+        for each in note_headings(vault, name, heading) if sign else ():
+            yield _completion(each, heading, closing)
 
 
-def _list_keys() -> KeyBindings:
-    keys = KeyBindings()
+class FileCompleter(Completer):
+    """Files of the project and the vault after an `@`."""
 
-    @keys.add("enter")
-    def take(event: KeyPressEvent) -> None:
-        """Accept the selected one, or the first."""
-        buffer = event.current_buffer
-        state = buffer.complete_state
-        if state and state.completions and not state.current_completion:
-            buffer.apply_completion(state.completions[0])
-        buffer.validate_and_handle()
+    def __init__(self, vault: OpenVault, project: Path | None) -> None:
+        self._vault, self._project = vault, project
+        self._cached: dict[tuple[Path, ...], CachedSuggestions] = {}
 
-    @keys.add("escape", eager=True)
-    def leave(event: KeyPressEvent) -> None:
-        event.app.exit(exception=EOFError)
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        typed = _PATH.search(document.current_line_before_cursor)
+        if typed is None or _MENTION.match(typed[0]):
+            return
+        quoted, bare = typed.groups()
+        said = quoted if bare is None else bare
+        for each in self._suggestions().best(said) if said[:1].isalpha() or typed[0] == "@" else ():
+            yield _completion(each, typed[0][1:])
 
-    return keys
+    def start(self) -> None:
+        """Start reading the folders before the first `@`."""
+        self._suggestions().start()
+
+    def _suggestions(self) -> CachedSuggestions:
+        vault = self._vault()
+        roots = tuple(dict.fromkeys(root.resolve() for root in (self._project, vault and vault.root) if root))
+        if roots not in self._cached:
+            self._cached[roots] = CachedSuggestions(lambda: file_paths(roots), PATIENCE_S)
+        return self._cached[roots]
+
+
+class AgentCompleter(Completer):
+    """Names of agents after an `@` that begins a message; `names` returns none if the agent is fixed."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        typed = document.text_before_cursor
+        if typed.startswith("@") and all(sign.isalnum() or sign in "_.-" for sign in typed[1:]):
+            with suppress(RectoError):
+                yield from _words(list(self._names()), typed[1:], "agent")
+
+
+def _completion(suggestion: Suggestion, typed: str, closing: str = "") -> Completion:
+    """A completion that replaces `typed`."""
+    shown, meta = visible(suggestion.shown), shortened(suggestion.meta, META_WIDTH)
+    return Completion(suggestion.insert + closing, -len(typed), display=shown, display_meta=meta)
+
+
+def _words(words: Iterable[str], typed: str, meta: str = "") -> Iterator[Completion]:
+    """The words that begin with `typed`."""
+    for word in words:
+        if word.startswith(typed):
+            yield Completion(word, start_position=-len(typed), display_meta=meta)

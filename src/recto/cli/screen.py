@@ -1,32 +1,40 @@
 """The listener for terminals: prints finished Markdown once and redraws only the unfinished tail.
 
-Unfinished lines never scroll, so a reply longer than the screen is neither torn nor doubled.
+Unfinished lines never scroll, so a reply longer than the screen is neither torn nor doubled. Markdown: splitting off
+finished blocks, and drawing blocks.
 """
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from msgspec import Struct, field
+from pygments.lexer import Lexer
+from pygments.util import ClassNotFound
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.live import Live
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
 from rich.spinner import Spinner
+from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 
 from recto import events
-from recto.cli.drawing.references import ReferenceListener
-from recto.cli.drawing.transcripts import event_in_words, plan_tree, remarks, tree_window, work_in_words
+from recto.base.patient_lexer import PatientLexer
+from recto.cli.drawing.transcripts import ReferenceListener, event_in_words, plan_tree, remarks, work_in_words
 from recto.cli.drawing.windows import draw_window, rule
 from recto.cli.listener import KEPT, Numbered, in_words, tool_named
-from recto.cli.markdown import Growing, Page, last_lines
 from recto.cli.options import has_keyboard
-from recto.cli.questions import answer
 from recto.cli.show import shortened, visible
-from recto.cli.terminal import echo
-from recto.cli.typeahead import Typeahead
+from recto.cli.terminal import Typeahead, echo
 from recto.events import Event
 
 MARK = "› "
@@ -38,26 +46,25 @@ MOST_QUEUED, MOST_TYPED = 3, 3
 TAKE_BACK = " (↑ takes it back)"
 # Shorter waits are not shown.
 PATIENCE_S = 0.5
+# Longer lines are hard to read, however wide the terminal is.
+WIDEST = 100
 
-Starting = Callable[[], str]
-"""Returns the servers that are being started, or an empty text."""
+log = logging.getLogger(__name__)
 
 
 class Waiting:
     """A spinner with a word and the seconds, after a short delay."""
 
-    def __init__(self, label: str, instead: Starting | None = None, waited_s: float = 0.0) -> None:
+    def __init__(self, label: str) -> None:
         self.label = label
-        self._instead = instead
-        self._since = time.monotonic() - waited_s
+        self._since = time.monotonic()
         self._spinner = Spinner("dots", style="dim")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         waited_s = time.monotonic() - self._since
         if self.label and waited_s >= PATIENCE_S:
             seconds = f" {waited_s:.0f} s" if waited_s >= 3 else ""
-            label = (self._instead and self._instead()) or self.label
-            self._spinner.update(text=Text(f"{visible(label)}…{seconds}", "dim"))
+            self._spinner.update(text=Text(f"{visible(self.label)}…{seconds}", "dim"))
             yield self._spinner
 
 
@@ -68,8 +75,7 @@ class Bottom:
         self._shown, self._most = shown, most
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = console.render_lines(self._shown, options, pad=False)
-        for line in lines[-self._most :]:
+        for line in console.render_lines(self._shown, options, pad=False)[-self._most :]:
             yield from line
             yield Segment.line()
 
@@ -82,8 +88,6 @@ class Screen:
         thinking: bool = False,
         context: Numbered | None = None,
         stopped: str = KEPT,
-        more: str = "",
-        starting: Starting = lambda: "",
         typeahead: Typeahead | None = None,
         waiting: Sequence[str] = (),
     ) -> None:
@@ -95,18 +99,13 @@ class Screen:
         self._stopped = stopped
         self._reply = Growing()
         self._thought = ""
-        self._writer = ""
-        """The model last asked for a summary."""
         self._is_sent = False
-        self._plan: events.PlanChanged | None = None
-        """The plan of the current run: it stays at the bottom."""
-        self._starting = starting
         self._running: dict[str, str] = {}
         """Running tools: call id -> name."""
-        self._gathered = ReferenceListener(is_terminal=console.is_terminal, hint=more, width=console.width)
+        self._gathered = ReferenceListener(is_terminal=True)
         self._last = ""
         """The last print: a "block" of the reply or another "line". An empty line separates the two."""
-        self._waiting = self._wait(READY)
+        self._waiting = Waiting(READY)
         self._live = self._new_live()
         # rich's refresh thread may draw between the two halves of a print, which then erases the wrong lines
         self._lock = threading.Lock()
@@ -142,7 +141,7 @@ class Screen:
         self._is_over.set()
         self._ticker.join()
         rest, self._reply = self._reply.end(), Growing()
-        self._waiting, self._plan = Waiting(""), None
+        self._waiting = Waiting("")
         self._live.stop()
         self._open.close()
         self._end_thought()
@@ -171,30 +170,30 @@ class Screen:
                 self._end_thought()
                 self._print_blocks(self._reply.add(visible(text)))
             case events.ThinkingDelta(text=text) if self._thinking:
-                self._think(visible(text))
+                *lines, self._thought = (self._thought + visible(text)).split("\n")
+                for line in lines:
+                    self._print_line(Text(line, "dim italic"))
             case events.Replied() | events.NotesQuoted():
                 self._end_thought()
                 self._print_blocks(self._reply.end())
             case events.Appended(waited=waited) if waited:
                 self._enter(event.message.text)
-            case events.SummaryRequested():
-                self._writer = event.model
             case events.ApprovalAsked() | events.CompactionProposed() | events.FactProposed():
                 self._ask(event)
             case events.ContextCompacted():
-                self._mark(event)
+                self._print_line(rule(event_in_words(event), self._console.width))
+                for line in remarks(event.notes, event.excerpts, event.checks):
+                    self._line(line)
             case events.Sent():
                 self._tell_sent(event)
-            case events.PlanChanged():
-                self._plan = event
-                self._line(in_words(event) or "")
-            case events.RunEnded():
-                self._plan = None
             case events.SummaryProgress():
                 pass  # the wait shows it
             case _:
                 if words := in_words(event):
                     self._line(words)
+        if isinstance(event, events.PlanChanged):
+            for line in plan_tree(event.goal, event.plan, width=self._console.width - 1)[1:]:
+                self._print_line(Text(line, "dim", no_wrap=True))
 
     def _wait_for(self, event: Event) -> None:
         if isinstance(event, events.ToolStarted):
@@ -202,19 +201,17 @@ class Screen:
         elif isinstance(event, events.ToolFinished):
             self._running.pop(event.call.id, None)
         label = self._label(event)
-        if isinstance(event, events.Working):  # reported only if it takes long
-            self._waiting = Waiting(label, self._starting, PATIENCE_S)
-        elif label != self._waiting.label or isinstance(event, events.TextDelta | events.ThinkingDelta):
-            self._waiting = self._wait(label)
+        if label != self._waiting.label or isinstance(event, events.TextDelta | events.ThinkingDelta):
+            self._waiting = Waiting(label)
 
     def _label(self, event: Event) -> str:
         match event:
             case events.Working():
-                return visible(work_in_words(event))
+                return work_in_words(event)
             case events.Sent():
-                return f"waiting for {visible(event.window.model)}"
+                return f"waiting for {event.window.model}"
             case events.SummaryRequested() | events.SummaryProgress():
-                return visible(in_words(event) or "")
+                return in_words(event) or ""
             case events.ToolStarted() | events.ToolFinished() | events.ContextCompacted():
                 return self._at_work()
             case _:
@@ -224,22 +221,12 @@ class Screen:
         names = ", ".join(dict.fromkeys(self._running.values()))
         return f"calling {shortened(names, RUNNING_WIDTH)}" if names else READY
 
-    def _wait(self, label: str) -> Waiting:
-        """Show a wait. Only local work may wait for servers, not a model that answers."""
-        return Waiting(label, self._starting if label == self._at_work() else None)
-
     def _enter(self, text: str) -> None:
         """Move waiting messages that entered the conversation above the reply."""
         if self._last:
             self._console.print()
         self._console.print(Text(f"{MARK}{visible(text)}"))
         self._last = "block"
-
-    def _mark(self, event: events.ContextCompacted) -> None:
-        self._print_line(rule(event_in_words(event, self._writer), self._console.width))
-        for line in remarks(event.notes, event.excerpts, event.checks):
-            self._line(line)
-        self._writer = ""
 
     def _tell_sent(self, event: events.Sent) -> None:
         """Report recalled messages once: later rounds of tool calls have the same ones."""
@@ -249,11 +236,13 @@ class Screen:
             self._line(words)
         self._is_sent = True
 
-    def _ask(self, event: events.ApprovalAsked | events.CompactionProposed | events.FactProposed) -> None:
+    def _ask(self, event: Event) -> None:
         """Ask the user. Without a keyboard the engine records that nobody was asked. Ctrl-C stops the turn."""
+        from recto.cli.questions import answer  # it draws summaries with what is here
+
         if not has_keyboard():
             return
-        if self._last == "block" and isinstance(event, events.ApprovalAsked):
+        if self._last == "block":
             self._console.print()
         self._last = "line"
         try:
@@ -277,7 +266,7 @@ class Screen:
             if self._typeahead:
                 self._typeahead.start()
             # a restarted Live would move up over its earlier lines
-            self._live, self._waiting = self._new_live(), self._wait(self._at_work())
+            self._live, self._waiting = self._new_live(), Waiting(self._at_work())
             self._live.start()
 
     def _print_blocks(self, blocks: list[str]) -> None:
@@ -287,14 +276,10 @@ class Screen:
             self._console.print(Page(block), crop=False)
             self._last = "block"
 
-    def _think(self, text: str) -> None:
-        *lines, self._thought = (self._thought + text).split("\n")
-        for line in lines:
-            self._print_line(Text(line, "dim italic"))
-
     def _end_thought(self) -> None:
         if self._thought:
-            self._think("\n")
+            self._print_line(Text(self._thought, "dim italic"))
+        self._thought = ""
 
     def _line(self, text: str) -> None:
         self._print_line(Text(f"· {visible(text)}", "dim"))
@@ -307,8 +292,7 @@ class Screen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The changeable bottom of the screen."""
-        plan = self._plan_lines(console)
-        most = max(4, console.size.height - 3 - len(self._queued[-MOST_QUEUED:]) - MOST_TYPED - len(plan))
+        most = max(4, console.size.height - 3 - len(self._queued[-MOST_QUEUED:]) - MOST_TYPED)
         if tail := self._reply.tail:
             if self._last:
                 yield Text()
@@ -317,18 +301,128 @@ class Screen:
             yield Bottom(Text(self._thought, "dim italic"), most)
         else:
             yield self._waiting
-        yield from (Text(line, "dim", no_wrap=True) for line in plan)
-        yield from self._typed(console)
-
-    def _plan_lines(self, console: Console) -> list[str]:
-        if self._plan is None:
-            return []
-        lines = plan_tree(self._plan.goal, self._plan.plan, width=console.width - 1)
-        return tree_window(lines, max(3, console.size.height // 3))
-
-    def _typed(self, console: Console) -> Iterator[RenderableType]:
-        """Waiting messages and the text being typed, each on its own line."""
         for text in self._queued[-MOST_QUEUED:]:
             yield Text(f"waiting: {shortened(text, console.width - len(TAKE_BACK) - 10)}{TAKE_BACK}", "dim")
         if self._typeahead and self._typeahead.text:
             yield Text(f"{MARK}{last_lines(visible(self._typeahead.text), MOST_TYPED)}▏")
+
+
+# -- Markdown
+
+
+def _parser() -> MarkdownIt:
+    # rendering would drop tags and link definitions
+    return MarkdownIt().enable(["strikethrough", "table"]).disable(["html_block", "html_inline", "reference"])
+
+
+class LeftHeading(Heading):
+    """A left-aligned heading."""
+
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class WholeCode(CodeBlock):
+    """Code line by line as written: the terminal wraps long lines, so that they are copied whole."""
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> CodeBlock:
+        # in a list or a quotation lines are prefixed, and long ones would be cut
+        return super().create(markdown, token) if token.level == 0 else CodeBlock.create(markdown, token)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip("\n")
+        coloured = Syntax(code, _lexer(self.lexer_name), theme=self.theme).highlight(code)
+        for line in coloured.split("\n", allow_blank=True)[: code.count("\n") + 1]:
+            line.no_wrap, line.overflow = True, "ignore"
+            yield line
+
+
+def _lexer(name: str) -> Lexer | str:
+    try:
+        return PatientLexer(name, tabsize=4)
+    except ClassNotFound:
+        return name
+
+
+class WholeTable(TableElement):
+    """A table that wraps cells instead of cutting them."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for drawn in super().__rich_console__(console, options):
+            for column in drawn.columns if isinstance(drawn, Table) else ():
+                column.overflow = "fold"
+            yield drawn
+
+
+class WholeMarkdown(Markdown):
+    """Markdown without rich's omissions."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": LeftHeading,
+        "fence": WholeCode,
+        "code_block": WholeCode,
+        "table_open": WholeTable,
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, code_theme="ansi_dark", hyperlinks=False)
+        self.parsed = _parser().parse(text)
+
+
+class Page:
+    """A text drawn as Markdown, without the empty lines that some blocks add. Print with `crop=False`, which keeps long
+    lines of code whole."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        narrow = options.update(max_width=min(options.max_width, WIDEST), height=None)
+        try:
+            lines = list(Segment.split_lines(console.render(WholeMarkdown(self._text), narrow)))
+        except Exception:  # show the reply even if the renderer fails
+            log.exception("Markdown could not be drawn; it is shown as plain text")
+            lines = console.render_lines(Text(self._text), narrow, pad=False)
+        told = [place for place, line in enumerate(lines) if any(segment.text.strip() for segment in line)]
+        for line in lines[told[0] : told[-1] + 1] if told else ():
+            yield from line
+            yield Segment.line()
+
+
+class Growing(Struct):
+    """A streamed text. `add()` returns the blocks that can no longer change; the rest is the tail."""
+
+    tail: str = ""
+    _parser: MarkdownIt = field(default_factory=_parser)
+
+    def add(self, text: str) -> list[str]:
+        """Add text, and return the blocks that it finishes."""
+        self.tail += text
+        if "\n" not in text:
+            return []
+        starts = self._starts()
+        if len(starts) < 2:
+            return []
+        lines = self.tail.split("\n")
+        self.tail = "\n".join(lines[starts[-1] :])
+        return ["\n".join(lines[one:other]) for one, other in pairwise(starts)]
+
+    def end(self) -> list[str]:
+
+        left, self.tail = self.tail, ""
+        return [left] if left.strip() else []
+
+    def _starts(self) -> list[int]:
+        """The lines where top-level blocks begin. The last, unfinished line does not count: it may still change."""
+        whole = self.tail[: self.tail.rindex("\n") + 1]
+        return [token.map[0] for token in self._parser.parse(whole) if token.level == 0 and token.map]
+
+
+def last_lines(tail: str, most: int) -> str:
+    """The last lines of a long block; a code block keeps its opening fence."""
+    lines = tail.split("\n")
+    if len(lines) <= most:
+        return tail
+    opening = lines[:1] if lines[0].lstrip().startswith(("```", "~~~")) else []
+    return "\n".join([*opening, *lines[-most:]])

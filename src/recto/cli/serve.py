@@ -4,12 +4,13 @@ import asyncio
 import os
 import sys
 import webbrowser
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from recto.base.text import dollars
 from recto.cli import options, show
@@ -25,21 +26,6 @@ if TYPE_CHECKING:
 PORT = 8440
 MODES = ("manage", "record")
 NEEDS_EXTRA = "the page needs an extra: pip install 'recto-context[web]'"
-NEEDS_WINDOW = (
-    "--native needs a display and pywebview: pip install 'recto-context[native]'; without --native the page opens in a "
-    "browser"
-)
-# The program of the window's process. Without a usable toolkit, pywebview fails only when it starts.
-WINDOW = """
-import sys
-try:
-    import webview
-    webview.create_window("Recto", sys.argv[1], width=1280, height=860)
-    webview.start()
-except Exception as why:
-    words = str(why).strip().splitlines() or [type(why).__name__]
-    sys.exit(f"recto: no window can be opened ({words[0]}); open the link above in a browser")
-"""
 
 
 @click.group(invoke_without_command=True)
@@ -145,7 +131,7 @@ def add_key(name: str, mode: str | None, as_json: bool, **limits: Any) -> None:
 
     with open_store() as store:
         key, secret = store.access_keys.add(name, **limits, mode=mode or "")
-    show.answer({**_told(key), "key": secret} if as_json else secret)
+    show.answer({**to_builtins(key), "key": secret} if as_json else secret)
     if not as_json:
         show.note(f"this is the key {key.name}; it is not shown again")
 
@@ -165,7 +151,7 @@ def list_keys(as_json: bool) -> None:
         found = [(key, store.charges.spent_today(key.name)) for key in store.access_keys.all()]
     for key, spent in found:
         show.answer(
-            {**_told(key), "spent_today": round(spent, 9)}
+            {**to_builtins(key), "spent_today": round(spent, 9)}
             if as_json
             else "  ".join((f"{key.name:<16}", key.created[:10], f"{dollars(spent)} today", *_limits(key)))
         )
@@ -185,18 +171,7 @@ def remove_key(name: str, as_json: bool) -> None:
 
     with open_store() as store:
         key = store.access_keys.remove(name)
-    show.answer(_told(key) if as_json else f"the key {key.name} is removed")
-
-
-def _told(key: "AccessKey") -> dict[str, object]:
-    return {
-        "name": key.name,
-        "created": key.created,
-        "models": list(key.models),
-        "spend_day": key.spend_day,
-        "requests_per_minute": key.requests_per_minute,
-        "mode": key.mode or None,
-    }
+    show.answer(to_builtins(key) if as_json else f"the key {key.name} is removed")
 
 
 def _limits(key: "AccessKey") -> list[str]:
@@ -236,8 +211,7 @@ def mcp(vault: str | None, port: int | None, allow_write: bool, assignments: tup
     help="The address to listen on; others need the key.",
 )
 @click.option("--no-open", "stays_closed", is_flag=True, help="Print the link, and open no browser.")
-@click.option("--native", is_flag=True, help="Open a separate window instead of a browser.")
-def web(flags: dict[str, str], port: int | None, host: str, stays_closed: bool, native: bool) -> None:
+def web(flags: dict[str, str], port: int | None, host: str, stays_closed: bool) -> None:
     """Chat in the browser, with the context of every reply beside it.
 
     The link holds the key to the page: without it nobody gets in, other users of this machine included.
@@ -247,27 +221,18 @@ def web(flags: dict[str, str], port: int | None, host: str, stays_closed: bool, 
     if find_spec("nicegui") is None:
         raise Invalid(NEEDS_EXTRA)
     has_display = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    if native and (find_spec("webview") is None or not has_display):
-        raise Invalid(NEEDS_WINDOW)
-
-    ends = ExitStack()
 
     def started(access: "PageAccess") -> None:
         show.say(f"Recto listens on {access.link}")
         if access.host not in ("127.0.0.1", "localhost", "::1"):
             show.note("others on the network reach it too, over an unencrypted connection; they need the key")
-        if native:
-            import subprocess  # only for a window
-
-            # a separate process: its loop needs the main thread, and closing it ends nothing here
-            ends.callback(subprocess.Popen([sys.executable, "-c", WINDOW, access.one_time_link()]).terminate)
-        elif not stays_closed and has_display:
+        if not stays_closed and has_display:
             webbrowser.open(access.one_time_link())
 
     from recto.web.security import listening_socket  # only here
 
     # Ctrl-C is how the page ends
-    with listening_socket(host, port) as listening, suppress(KeyboardInterrupt), ends:
+    with listening_socket(host, port) as listening, suppress(KeyboardInterrupt):
         asyncio.run(_serve_page(flags, host, listening, started))
 
 

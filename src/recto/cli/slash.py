@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from rich.rule import Rule
@@ -16,37 +16,35 @@ from rich.text import Text
 from recto.api.actions import BY_NAME, FOLLOWS_SETTINGS, Action, offered
 from recto.chat.blocks import Compaction
 from recto.chat.compaction_words import block_in_words
-from recto.chat.message import Message
 from recto.cli import options
 from recto.cli.agent import follow_run
 from recto.cli.chat_state import ChatState
 from recto.cli.drawing import sources as lists
-from recto.cli.drawing.costs import cost_lines
-from recto.cli.drawing.references import hit_lines, message_references
 from recto.cli.drawing.requests import draw_request
 from recto.cli.drawing.results import fact_rows, learned_lines, tell, titled
+from recto.cli.drawing.statistics import cost_lines
 from recto.cli.drawing.transcripts import (
     LOST_MESSAGES,
     NOTHING_COMPACTED,
     beside_summary,
     branch_in_words,
     compaction_facts,
+    hit_lines,
     lost_in_words,
+    message_references,
     no_summary_in_words,
     plan_tree,
 )
 from recto.cli.drawing.windows import draw_window, facts_table, outlook, setting_in_words, strategy_in_words
 from recto.cli.listener import Lines, follow
-from recto.cli.markdown import Page
-from recto.cli.questions import ask_changes, ask_trust, said_yes, show_server
-from recto.cli.screen import Screen
-from recto.cli.show import counted, fold, shortened, visible, when
+from recto.cli.questions import said_yes
+from recto.cli.screen import Page, Screen
+from recto.cli.show import shortened, visible, when
 from recto.cli.terminal import edited
 from recto.errors import Invalid, NotFound
-from recto.settings.settings import conversation_key, specs
+from recto.settings.settings import conversation_key
 from recto.sources.documents import read_attachment
 from recto.sources.source import SourceKind
-from recto.transfer.report import EXPORT_FORMATS, ExportFormat
 
 ALL = "all"
 STRATEGY = "context.strategy"
@@ -56,7 +54,6 @@ FOUND, LISTED, LATEST, CONVERSATIONS = 8, 20, 200, 15
 FOLD, NEWEST = 12, 5
 # Most characters of a title in the name of an exported file.
 LONGEST_NAME = 60
-EXPORT_ENDINGS = {"markdown": ".md", "html": ".html", "json": ".jsonl"}
 NAMED: dict[str, SourceKind] = {"rules": "rule", "references": "reference", "tools": "tool"}
 PREFIXES = {"rules": ("rule",), "references": ("ref", "reference"), "tools": ("tool",)}
 HELP = """\
@@ -64,7 +61,6 @@ HELP = """\
 MESSAGE is a number that /history lists, such as #12, or an id.
 Enter sends; Alt-Enter, Esc Enter or a backslash at the end of a line adds a line; pasted lines stay one text.
 Up arrow recalls earlier input that begins like your line; Ctrl-R searches all of it.
-# TEXT is added to the project's memory file, after a question; ## sends a message that begins with #.
 @rule:NAME or @ref:NAME in a message includes a rule or a reference from then on.
 What you type during a reply is sent as soon as possible; up arrow takes it back.
 Ctrl-C stops a reply and keeps the part received; Ctrl-D quits."""
@@ -124,16 +120,11 @@ def _command(name: str) -> SlashCommand:
 
 def _do_help(chat: ChatState, argument: str) -> None:
     if argument:
-        name = argument.removeprefix("/")
-        known = _command(name)
-        chat.console.print(Text(f"/{name} {known.usage}".rstrip(), "bold"))
-        chat.console.print(Text(fold([f"  {known.help}"], chat.console.width)))
-        for example in known.examples:
-            chat.tell(f"  {example}")
+        known = _command(argument.removeprefix("/"))
+        for line in (f"/{known.action.word} {known.usage}".rstrip(), f"  {known.help}", *known.examples):
+            chat.tell(line)
         return
-    table = facts_table((f"/{name}", known.help) for name, known in COMMANDS.items())
-    table.columns[0].style = "bold"
-    chat.console.print(table)
+    chat.console.print(facts_table((f"/{name}", known.help) for name, known in COMMANDS.items()))
     for line in HELP.splitlines():
         chat.tell(line)
 
@@ -162,8 +153,7 @@ def _do_summary(chat: ChatState, argument: str) -> None:
     if argument == "edit":
         _edit_summary(chat, block)
     elif argument == "lost":
-        found, archived = chat.talk.lost_statements(LOST_MESSAGES), block.messages_archived
-        _print_lines(chat, lost_in_words(found, looked_at=min(LOST_MESSAGES, archived), archived=archived))
+        _print_lines(chat, lost_in_words(chat.talk.lost_statements(LOST_MESSAGES), block.messages_archived))
     else:
         chat.console.print(facts_table(chat.talk.numbered(list(compaction_facts(block)))))
         chat.console.print()
@@ -186,30 +176,6 @@ def _edit_summary(chat: ChatState, block: Compaction) -> None:
     chat.tell("the summary is unchanged" if text is None else block_in_words(chat.talk.edit_summary(text)))
 
 
-def _do_pin(chat: ChatState, argument: str) -> None:
-    if not argument:
-        chat.offer("pin")
-        chat.tell("/pin MESSAGE keeps one of them in every window, /pin last your last one")
-        return
-    if argument == "last":
-        found = next((message for message in chat.talk.path() if message.role == "user"), None)
-        if found is None:
-            raise Invalid("there is no message yet to pin")
-        argument = found.id
-    act(chat, "conversations pin", message=argument)
-
-
-def _do_unpin(chat: ChatState, argument: str) -> None:
-    if argument:
-        act(chat, "conversations unpin", message=argument)
-        return
-    block = chat.talk.compaction()
-    pinned = [chat.talk.message(id) for id in block.pinned] if block else []
-    for message in pinned:
-        chat.tell(f"#{message.said}  {shortened(message.text, 60)}")
-    chat.tell("/unpin MESSAGE unpins one of them" if pinned else "nothing is pinned")
-
-
 def _do_strategy(chat: ChatState, argument: str) -> None:
     if argument:
         chosen = None if argument == FOLLOWS_SETTINGS else argument
@@ -222,15 +188,15 @@ def _do_strategy(chat: ChatState, argument: str) -> None:
 def _do_set(chat: ChatState, argument: str) -> None:
     """List the conversation's settings, or show or set one."""
     key, _, value = argument.partition(" ")
-    if not key:
+    if value.strip():
+        _keep(chat, key, value.strip())
+    elif key:
+        chat.tell(setting_in_words(conversation_key(key, "/set"), chat.talk.settings))
+    else:
         for name in chat.talk.chosen_settings:
             chat.tell(setting_in_words(name, chat.talk.settings))
         more = "" if chat.talk.chosen_settings else "this conversation has no settings of its own; "
         chat.tell(f"{more}/set KEY VALUE keeps one, /unset KEY follows yours again")
-    elif value.strip():
-        _keep(chat, key, value.strip())
-    else:
-        chat.tell(setting_in_words(conversation_key(key, "/set"), chat.talk.settings))
 
 
 def _do_unset(chat: ChatState, argument: str) -> None:
@@ -246,22 +212,7 @@ def _keep(chat: ChatState, key: str, value: str | None) -> None:
         chat.strategy = value
     if chat.usage:
         chat.measure()
-    if value and chat.talk.settings.origin(full) == "option":
-        chat.tell(f"the option that this chat was started with wins over {full} for now")
     chat.tell(setting_in_words(full, chat.talk.settings))
-
-
-def _do_settings(chat: ChatState, argument: str) -> None:
-    settings, own = chat.talk.settings, chat.talk.chosen_settings
-    found = [spec for spec in specs() if argument.lower() in spec.key]
-    if not found:
-        raise NotFound(f"no setting has {argument} in its name; /settings lists all of them")
-    for spec in sorted(found, key=lambda spec: spec.key not in own):
-        style = "bold" if settings.origin(spec.key) != "default" else ""
-        chat.console.print(Text(visible(setting_in_words(spec.key, settings)), style))
-        if len(found) == 1:
-            chat.tell(f"  {spec.help}; {spec.allowed}")
-    chat.tell("/set KEY VALUE keeps a context. setting with this conversation; `recto config set` changes yours")
 
 
 def _do_request(chat: ChatState, argument: str) -> None:
@@ -289,15 +240,14 @@ def _do_references(chat: ChatState, argument: str) -> None:
 def _documents(chat: ChatState, argument: str) -> None:
     """List the documents of the last turn that has any; with `all`, of every turn."""
     found = chat.talk.messages(limit=None if argument == ALL else LATEST)
-    turns = [message for message in found if message.references]
-    if not turns:
+    places = [at for at, message in enumerate(found) if message.references]
+    if not places:
         chat.tell("no documents were referred to")
         return
     if argument != ALL:
-        last = max(at for at, message in enumerate(found) if message.references)
-        starts = [at for at, message in enumerate(found[: last + 1]) if message.role == "user"]
-        turns = found[starts[-1] if starts else last : last + 1]
-    for line in message_references(turns, is_terminal=chat.console.is_terminal, fold=None):
+        starts = [at for at, message in enumerate(found[: places[-1] + 1]) if message.role == "user"]
+        found = found[starts[-1] if starts else places[-1] : places[-1] + 1]
+    for line in message_references(found, is_terminal=chat.console.is_terminal, fold=None):
         chat.console.print(Text.from_ansi(line))
 
 
@@ -305,15 +255,13 @@ def _do_tools(chat: ChatState, argument: str) -> None:
     verb, _, name = argument.partition(" ")
     if verb == "ask" and name.strip():
         act(chat, "sources ask", tool=name)
-    elif argument == "servers":
-        servers = lists.ServerList(chat.talk.agent.servers, chat.desk.servers.statuses())
+        return
+    if argument in ("", ALL):
+        chat.desk.servers.refresh()
+    _sources(chat, "tools", argument)
+    servers = lists.ServerList(chat.talk.agent.servers, chat.desk.servers.statuses())
+    if servers and argument in ("", ALL):
         servers.draw(chat.console)
-        if not servers:
-            chat.tell("this agent has no MCP servers; `mcpServers` in its agent.toml or in .mcp.json names them")
-    else:
-        if argument in ("", ALL):
-            chat.desk.servers.refresh()
-        _sources(chat, "tools", argument)
 
 
 def _do_rules(chat: ChatState, argument: str) -> None:
@@ -322,25 +270,23 @@ def _do_rules(chat: ChatState, argument: str) -> None:
 
 def _sources(chat: ChatState, command: str, argument: str) -> None:
     verb, _, rest = argument.partition(" ")
-    name = rest.strip()
-    if verb in ("", ALL) and not name:
+    name, _, mode = rest.strip().rpartition(" ")
+    if argument in ("", ALL):
         _list_sources(chat, command, fold=None if verb else FOLD)
-    elif verb == "mode" and " " in name:
-        name, _, mode = name.rpartition(" ")
+    elif verb == "mode" and name:
         act(chat, "sources mode", named=_id(command, name), mode=mode)
-    elif verb in ("add", "remove") and name:
-        act(chat, f"sources {verb}", names=(_id(command, name),))
+    elif verb in ("add", "remove") and rest.strip():
+        act(chat, f"sources {verb}", names=(_id(command, rest),))
     else:
-        more = ", ask NAME, servers" if command == "tools" else ""
+        more = ", ask NAME" if command == "tools" else ""
         raise Invalid(f"/{command} takes add NAME, remove NAME, mode NAME MODE{more}, all, or nothing")
 
 
 def _id(command: str, name: str) -> str:
-    """The id for a typed name, with or without quotes and kind (`/rules add rule:latin`)."""
-    typed, colon, rest = name.strip().partition(":")
-    unquoted = rest.strip() if colon and typed.lower().lstrip("@") in PREFIXES[command] else name.strip()
-    if len(unquoted) > 1 and unquoted[0] == unquoted[-1] == '"':
-        unquoted = unquoted[1:-1].strip()
+    """The id for a typed name, with or without its kind (`/rules add rule:latin`)."""
+    kind, colon, rest = name.strip().partition(":")
+    typed = rest if colon and kind.lower().removeprefix("@") in PREFIXES[command] else name
+    unquoted = typed.strip().strip('"')
     return f"{NAMED[command]}:{unquoted}"
 
 
@@ -360,17 +306,15 @@ def _list_sources(chat: ChatState, command: str, fold: int | None) -> None:
 def _do_memory(chat: ChatState, argument: str) -> None:
     verb, _, rest = argument.partition(" ")
     rest = rest.strip()
-    if verb in ("add", "forget") and not rest:
-        raise Invalid("/memory takes add TEXT, forget N, words to look for, or nothing")
-    if verb == "add":
+    if verb == "add" and rest:
         for line in learned_lines(chat.desk.facts.learn(rest, conversation=chat.talk.id)):
             chat.tell(line)
-    elif verb == "forget":
-        if not rest.isdecimal():
-            raise Invalid("/memory forget takes the number of a fact, which /memory WORDS shows")
+    elif verb == "forget" and rest.isdecimal():
         known = chat.desk.facts.fact(int(rest))
         if not chat.is_at_terminal or said_yes(chat.console, f"forget “{shortened(known.text, 60)}”? [y]es / [N]o "):
             chat.tell(f"forgotten: {shortened(chat.desk.facts.forget(known.number).text, 70)}")
+    elif verb in ("add", "forget"):
+        raise Invalid("/memory takes add TEXT, forget N, words to look for, or nothing")
     elif argument:
         act(chat, "memory search", text=argument, limit=FOLD)
     else:
@@ -379,32 +323,6 @@ def _do_memory(chat: ChatState, argument: str) -> None:
         for line in fact_rows(newest, chat.desk.facts.missing):
             chat.tell(line)
         chat.tell("these are the newest facts; /memory WORDS finds others" if newest else "no fact is remembered yet")
-
-
-def _do_trust(chat: ChatState, argument: str) -> None:
-    """Trust a server of the project and accept its changed tools; without a name list servers that need trust."""
-    waiting = chat.untrusted()
-    if not argument:
-        lists.ServerList(waiting, chat.desk.servers.statuses()).draw(chat.console)
-        chat.tell("/trust SERVER lets one of them run" if waiting else "no MCP server waits for your trust")
-        return
-    config = chat.talk.agent.server(argument)
-    if config and config not in waiting:
-        changes = chat.desk.tool_changes(argument, chat.talk.agent.name)
-        if not changes and config.is_yours:
-            raise Invalid(f"{argument} is your own and needs no trust", name=argument)
-        if not changes:
-            chat.tell(f"{config.name} is trusted already")
-        elif ask_changes(chat.console, changes, is_at_terminal=chat.is_at_terminal):
-            chat.desk.accept_tools(changes)
-            chat.tell(f"{counted(len(changes), 'tool')} of {config.name} accepted as shown")
-        return
-    if config and not chat.is_at_terminal:
-        show_server(chat.console, config)
-    if config is None or not chat.is_at_terminal or ask_trust(chat.console, config):
-        chat.trust(argument, config)
-    else:
-        chat.tell(f"{config.name} is not started; /trust {config.name} asks again")
 
 
 # -- what goes with the next message
@@ -428,22 +346,17 @@ def _do_attach(chat: ChatState, argument: str) -> None:
 
 
 def _do_waiting(chat: ChatState, argument: str) -> None:
-    """List waiting messages; `drop` takes back the newest, or the one with a number."""
-    verb, _, number = argument.partition(" ")
+    """List waiting messages; `drop` takes back the newest."""
+    if argument not in ("", "drop"):
+        raise Invalid("/waiting takes drop, or nothing")
+    if argument and chat.talk.waiting():
+        chat.tell(f"taken back: {shortened(chat.talk.take_back().text, 70)}")
     found = chat.talk.waiting()
-    if verb not in ("", "drop") or (number and not number.strip().isdecimal()):
-        raise Invalid("/waiting takes drop, drop N, or nothing")
-    if verb and found:
-        place = int(number) - 1 if number else len(found) - 1
-        if not 0 <= place < len(found):
-            raise NotFound(f"there is no waiting message {number.strip()}; /waiting lists them")
-        chat.tell(f"taken back: {shortened(chat.talk.take_back(found[place].id).text, 70)}")
-        found = chat.talk.waiting()
     for place, each in enumerate(found, 1):
         chat.tell(f"{place}  {shortened(each.text, 70)}")
-    brought = "it" if len(found) == 1 else "them"
-    hint = f"your next message brings {brought} along; /waiting drop N takes one back"
-    chat.tell(hint if found else "nothing is waiting")
+    chat.tell(
+        "your next message brings them along; /waiting drop takes back the last" if found else "nothing is waiting"
+    )
 
 
 def _do_model(chat: ChatState, argument: str) -> None:
@@ -464,56 +377,25 @@ def _do_thinking(chat: ChatState, argument: str) -> None:
 # -- branches and conversations
 
 
-def _do_undo(chat: ChatState, argument: str) -> None:
-    before = chat.talk.messages(limit=1)
-    act(chat, "conversations undo")
-    chat.undone += [message.id for message in before]
-    chat.tell("nothing is deleted: /redo returns to it")
-
-
-def _do_redo(chat: ChatState, argument: str) -> None:
-    if not chat.undone:
-        raise Invalid("there is nothing to redo: /undo was not used since the last message")
-    chat.talk.fork(chat.undone.pop())
-    _tell_follows(chat, next(message for message in chat.talk.path() if not message.compaction))
-
-
-def _do_fork(chat: ChatState, argument: str) -> None:
-    if argument:
-        act(chat, "conversations fork", message=argument)
-        return
-    chat.offer("fork at")
-    chat.tell("/fork MESSAGE continues from one of them")
-
-
-def _tell_follows(chat: ChatState, message: Message, text: str = "") -> None:
-    text = shortened(text or message.text, 60)
-    chat.tell(f"the next message follows #{message.said}" + (f": {text}" if text else ""))
-
-
 def _do_branches(chat: ChatState, argument: str) -> None:
     ends = chat.talk.branches()
-    if not ends:
-        raise NotFound("there is no branch yet: the conversation has no message")
     if argument:
-        place = int(argument) if argument.isdecimal() else 0
-        if not 0 < place <= len(ends):
+        if not (argument.isdecimal() and 0 < int(argument) <= len(ends)):
             raise NotFound(f"there is no branch {argument}; there are {len(ends)}: /branches lists them")
-        end = ends[place - 1].message
+        end = ends[int(argument) - 1].message
         chat.talk.fork(end.id)
-        _tell_follows(chat, end, branch_in_words(end))
+        chat.tell(f"the next message follows #{end.said}: {shortened(branch_in_words(end), 60)}")
         return
     for number, each in enumerate(ends, 1):
         mark, leaf = "*" if each.is_head else " ", each.message
         chat.tell_row(f"{mark} {number:>2}  {when(leaf.created)}  #{leaf.said:<3}  ", branch_in_words(leaf))
-    if len(ends) > 1:
-        chat.tell("/branches N continues at the end of one of them")
+    chat.tell("/branches N continues at the end of one of them" if ends else "there is no branch yet")
 
 
 def _do_history(chat: ChatState, argument: str) -> None:
-    if argument and not (argument.isdecimal() and argument.isascii() and int(argument) > 0):
+    if argument and not (argument.isdecimal() and int(argument)):
         raise Invalid("/history takes how many messages to list, or nothing")
-    chat.offer("list", int(argument) if argument else LISTED)
+    chat.offer("list", int(argument or LISTED))
 
 
 def _do_search(chat: ChatState, argument: str) -> None:
@@ -537,10 +419,8 @@ def _do_conversations(chat: ChatState, argument: str) -> None:
         mark = "*" if each.number == chat.talk.number else " "
         head = f"{mark} {f'#{each.number}':>{width}}  {when(each.updated)}  {each.messages:>5}  "
         chat.tell_row(head, titled(each))
-    if found:
-        chat.tell("/switch NAME continues one of them, by its number or title")
-    else:
-        chat.tell("no conversation was found" if argument else "there is no conversation yet")
+    none = "no conversation was found" if argument else "there is no conversation yet"
+    chat.tell("/switch NAME continues one of them, by its number or title" if found else none)
 
 
 def _do_switch(chat: ChatState, argument: str) -> None:
@@ -564,34 +444,16 @@ def _do_delete(chat: ChatState, argument: str) -> None:
 
 
 def _do_export(chat: ChatState, argument: str) -> None:
-    """Write the conversation to a file, by default as Markdown and named by its title."""
-    first, _, rest = argument.partition(" ")
-    format, named = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
-    if named:
-        file = Path(named).expanduser()
-        format = format or _format_of(named, file)
-    else:
-        format = format or "markdown"
-        words = re.findall(r"\w+", chat.talk.title or f"conversation {chat.talk.number}")
-        file = Path("-".join(words)[:LONGEST_NAME] + EXPORT_ENDINGS[format])
+    """Write the conversation to a file; its ending chooses the format, and the default is Markdown named by the
+    title."""
+    words = re.findall(r"\w+", chat.talk.title or f"conversation {chat.talk.number}")
+    file = Path(argument or "-".join(words)[:LONGEST_NAME] + ".md").expanduser()
     if file.is_dir():
         raise Invalid(f"{file} is a folder: name a file in it", path=str(file))
-    if file.exists() and not chat.is_at_terminal:
+    if file.exists():
         raise Invalid(f"{file} exists already: /export FILE takes another name", path=str(file))
-    if file.exists() and not said_yes(chat.console, f"{file} exists already. Replace it? [y]es / [N]o "):
-        chat.tell(f"{file} is left as it is; /export FILE takes another name")
-        return
-    chat.tell(f"written to {chat.desk.export(file, _stored(chat), format=cast(ExportFormat, format))}")
-
-
-def _format_of(named: str, file: Path) -> str:
-    """The export format by file name; Invalid for what looks like an unknown format."""
-    suffix = file.suffix.lower()
-    is_known = suffix in (*options.SUFFIXES, ".json", ".jsonl") or file.is_dir()
-    if not is_known and (suffix or (file.name == named and " " not in named)):
-        formats = ", ".join(EXPORT_FORMATS)
-        raise Invalid(f"there is no format {suffix[1:] or named}: /export takes {formats}, followed by any FILE")
-    return options.SUFFIXES.get(suffix, "json")
+    format = options.SUFFIXES.get(file.suffix.lower(), "json")
+    chat.tell(f"written to {chat.desk.export(file, _stored(chat), format=format)}")
 
 
 # -- replies
@@ -600,21 +462,20 @@ def _format_of(named: str, file: Path) -> str:
 def _do_edit(chat: ChatState, argument: str) -> None:
     named, _, text = argument.partition(" ")
     if not named:
-        chat.offer("edit")
-        chat.tell("/edit MESSAGE changes one of yours; TEXT after it replaces its text at once")
-        return
-    message = chat.talk.message(named)
-    wanted: str | None = text.strip() or message.text
-    if not text.strip() and message.role == "user":
+        raise Invalid("/edit takes the number of a message of yours, and TEXT; /history lists them")
+    message, wanted = chat.talk.message(named), text.strip()
+    if not wanted and message.role == "user":
         if not options.has_keyboard():
             raise Invalid("there is no keyboard to edit with: /edit MESSAGE TEXT gives the new text")
-        wanted = edited(message.text)
-    if wanted is None:
-        chat.tell("the message is unchanged")
-        return
+        wanted = edited(message.text) or ""
+        if not wanted:
+            chat.tell("the message is unchanged")
+            return
     listener = chat.listener()
-    events = chat.talk.stream_edit(message.id, wanted, can_ask=listener.answers, strategy=chat.strategy)
-    follow(events, listener, chat.watch)
+    new = wanted or message.text
+    follow(
+        chat.talk.stream_edit(message.id, new, can_ask=listener.answers, strategy=chat.strategy), listener, chat.watch
+    )
 
 
 def _do_regenerate(chat: ChatState, argument: str) -> None:
@@ -625,33 +486,27 @@ def _do_regenerate(chat: ChatState, argument: str) -> None:
 
 def _do_goal(chat: ChatState, argument: str) -> None:
     """Work toward a goal; without an argument, show the plan of the last one."""
-    run = chat.talk.last_run() if argument in ("", "stop") else None
-    if argument == "stop":
-        # `ChatState.take` stops a current run: this command would run after it
-        if run is None or run.status == "done":
-            raise Invalid("no goal is being worked on")
-        chat.tell(f"no run is going on; the last one is {run.status}: /goal continue resumes it")
-    elif argument:
+    word, _, steps = argument.partition(" ")
+    if argument and argument != "stop":
         if chat.is_at_terminal:
             chat.ask_trust()
         listener = chat.listener()
-        word, _, steps = argument.partition(" ")
-        continues = word == "continue" and (not steps or (steps.strip().isdecimal() and len(steps.strip()) <= 5))
-        events = chat.talk.stream_goal(
-            None if continues else argument,
-            max_steps=int(steps) if continues and steps else None,
-            can_ask=listener.answers,
-            strategy=chat.strategy,
-        )
+        continues = word == "continue" and (not steps or steps.strip().isdecimal())
+        most, can_ask = int(steps) if continues and steps else None, listener.answers
+        goal = None if continues else argument
+        events = chat.talk.stream_goal(goal, can_ask=can_ask, strategy=chat.strategy, max_steps=most)
         follow_run(events, listener, chat.talk, chat.watch)
-    elif run:
-        for line in plan_tree(run.goal, run.plan):
-            chat.tell(line)
-        because = f": {run.because}" if run.because else ""
-        status = "interrupted" if run.status == "running" else run.status
-        chat.tell(f"{status}{because}; {run.steps} of {run.max_steps} steps used")
-    else:
-        chat.tell("there is no goal yet: /goal TEXT begins to work toward one")
+        return
+    run = chat.talk.last_run()
+    # `ChatState.take` stops a current run: this command would run after it
+    if run is None or (argument and run.status == "done"):
+        chat.tell("no goal is being worked on: /goal TEXT begins to work toward one")
+        return
+    for line in plan_tree(run.goal, run.plan):
+        chat.tell(line)
+    because = f": {run.because}" if run.because else ""
+    status = "interrupted" if run.status == "running" else run.status
+    chat.tell(f"{status}{because}; {run.steps} of {run.max_steps} steps used; /goal continue resumes it")
 
 
 def _do_quit(chat: ChatState, argument: str) -> None:

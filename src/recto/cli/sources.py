@@ -1,10 +1,8 @@
-"""`recto sources`: rules, references and tools of a conversation and its agent; MCP servers.
-
-Adding and removing sources and changing modes are in the table of actions.
+"""`recto sources`: rules, references and tools of a conversation and its agent; MCP servers. `recto memory`: facts
+remembered between conversations. Some commands of both are in the table of actions.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +12,7 @@ from recto.cli import options, show
 from recto.cli.actions import add_commands
 from recto.errors import Altered, Invalid
 from recto.sources.source import SOURCE_KINDS, SourceKind
+from recto.store.fact import FACT_KINDS
 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
@@ -22,16 +21,10 @@ if TYPE_CHECKING:
 FindTalk = Callable[["Desk"], "Talk"]
 
 
-class OneKind(click.Choice[SourceKind]):
-    """A kind of source, by its name or the short form in ids."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> SourceKind:
-        return super().convert("reference" if value == "ref" else value, param, ctx)
-
-
 server_argument = click.argument("server", metavar="SERVER")
 agent_option = click.option("--agent", metavar="NAME", help="Conversations of this agent alone.")
 since_option = click.option("--since", type=options.Moment(), metavar="DATE", help="From this day or time on.")
+fact_kind_option = click.option("--kind", type=click.Choice(FACT_KINDS), help="The kind of fact.")
 
 
 @click.group()
@@ -45,7 +38,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--kind", type=OneKind(SOURCE_KINDS), help="Only these; ref means reference.")
+@click.option("--kind", type=click.Choice(SOURCE_KINDS), help="Only these.")
 @click.option("--fresh", is_flag=True, help="Ask every MCP server for its tools now.")
 @options.session_options
 @options.as_json_option
@@ -132,12 +125,10 @@ def _needs_no_trust(config: "ServerConfig") -> Invalid:
 
 
 def _tell_server(config: "ServerConfig", as_json: bool, *, trusted: bool) -> None:
-    from recto.cli.drawing.sources import runs, server_facts, unasked_in_words  # rich: a tenth of a second
+    from recto.cli.drawing.sources import server_facts  # rich: a tenth of a second
 
     if as_json:
-        told = {"server": config.name, "trusted": trusted, "runs": runs(config, whole=True)}
-        told |= {"unasked": unasked_in_words(config), "origin": config.origin, "config": config.to_json()}
-        show.emit(told)
+        show.emit({"server": config.name, "trusted": trusted, **server_facts(config), "config": config.to_json()})
         return
     said = "trusted, and started when it is needed" if trusted else "no longer trusted, and not started"
     show.say(f"{config.name} is {said}")
@@ -161,13 +152,13 @@ def stats(agent: str | None, since: str | None, as_json: bool) -> None:
 
     with options.open_queries() as reader:
         report = reader.source_report(agent, since)
-    if not report.stats:
-        show.note(f"nothing was recorded {_which(agent, since)}: every reply records the sources that it was given")
-    elif as_json:
+    if report.stats and as_json:
         for stat in report.stats:
             show.emit(stats_to_json(stat, report.advice_for(stat)))
-    else:
+    elif report.stats:
         draw_source_report(show.console(), report)
+    else:
+        show.note(f"nothing was recorded {_which(agent, since)}: every reply records the sources that it was given")
 
 
 def _which(agent: str | None, since: str | None) -> str:
@@ -184,25 +175,127 @@ def export(agent: str | None, since: str | None, output: str | None) -> None:
 
     Example: recto sources export -o context.jsonl
     """
-    lines = 0
-    with options.open_queries() as reader, ExitStack() as opened:
-        found = reader.reply_contexts(agent, since)
-        try:
-            file = opened.enter_context(open(output, "w", encoding="utf-8", newline="\n")) if output else None
-            for each in found:
-                if isinstance(each, Altered):
-                    show.note(f"left out: {each.message}")
-                    continue
-                file.write(wire.dumps(each.to_json()) + "\n") if file else show.emit(each.to_json())
-                lines += 1
-        except OSError as why:
-            if output is None:
-                raise
-            raise Invalid(f"cannot write {output}: {why.strerror}", path=output) from why
+    lines: list[dict[str, Any]] = []
+    with options.open_queries() as reader:
+        for each in reader.reply_contexts(agent, since):
+            if isinstance(each, Altered):
+                show.note(f"left out: {each.message}")
+            elif output is None:
+                show.emit(each.to_json())
+            lines += [] if isinstance(each, Altered) else [each.to_json()]
     if not lines:
         show.note(f"nothing was recorded {_which(agent, since)}: there is no reply to export")
     elif output:
-        show.note(f"{show.counted(lines, 'request')} written to {output}")
+        show.write(output, "".join(f"{wire.dumps(line)}\n" for line in lines))
+        show.note(f"{show.counted(len(lines), 'request')} written to {output}")
 
 
 add_commands(command, "sources")
+
+
+# -- recto memory
+
+
+@click.group()
+def memory() -> None:
+    """Remember facts between conversations. The relevant ones go with each message.
+
+    Example: recto memory add "My sister Anna lives in Berlin"
+    """
+
+
+@memory.command("list")
+@fact_kind_option
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Show at most N.")
+@click.option("--all", "everything", is_flag=True, help="Show all of them, including those that were replaced.")
+@options.as_json_option
+def list_facts(kind: Any, limit: int, everything: bool, as_json: bool) -> None:
+    """List facts, the newest first.
+
+    Example: recto memory list --kind person
+    """
+    from recto.cli.drawing.results import fact_rows  # only where facts are
+    from recto.memory.fact_files import fact_to_json
+
+    with options.open_desk() as desk:
+        found = desk.facts.facts(kind, replaced=everything, limit=None if everything else limit)
+        total, rows = desk.facts.count, [*fact_rows(found, desk.facts.missing)]
+    if as_json:
+        show.emit({"facts": [fact_to_json(fact) for fact in found], "total": total})
+        return
+    for line in rows:
+        show.say(line)
+    if not found:
+        show.note("nothing is remembered yet; `recto memory add TEXT` begins")
+    elif len(found) < total and not kind:
+        more = "--all includes those that were replaced" if len(found) < limit else "--limit N or --all shows more"
+        show.note(f"{len(found)} of {total:,}; {more}")
+
+
+@memory.command("edit")
+@click.argument("number", type=click.IntRange(1))
+@click.argument("text", required=False)
+@fact_kind_option
+@click.option("--replaced-by", type=click.IntRange(1), metavar="NUMBER", help="A newer fact that replaces it.")
+@options.as_json_option
+def edit(number: int, text: str | None, kind: Any, replaced_by: int | None, as_json: bool) -> None:
+    """Change the text or kind of a fact, or let a newer one replace it. The earlier text is kept.
+
+    Example: recto memory edit 1 "My sister Anna lives in Hamburg"
+    """
+    from recto.cli.drawing.results import fact_rows  # only where facts are
+    from recto.memory.fact_files import fact_to_json
+
+    if text is None and kind is None and replaced_by is None:
+        raise click.UsageError("Give a TEXT, --kind or --replaced-by.")
+    with options.open_desk() as desk:
+        changed = desk.facts.edit(number, text, kind)
+        if replaced_by is not None:
+            changed = desk.facts.replace(number, replaced_by)
+    show.answer(fact_to_json(changed) if as_json else next(fact_rows([changed])))
+
+
+@memory.command("forget")
+@click.argument("numbers", type=click.IntRange(1), nargs=-1, required=True)
+@options.yes_option
+@options.as_json_option
+def forget(numbers: tuple[int, ...], is_sure: bool, as_json: bool) -> None:
+    """Forget facts completely. Earlier requests and backups keep them.
+
+    Example: recto memory forget 2 --yes
+    """
+    from recto.cli.drawing.results import fact_rows  # only where facts are
+
+    with options.open_desk() as desk:
+        known = [desk.facts.fact(number) for number in dict.fromkeys(numbers)]
+        question = f"Forget {show.counted(len(known), 'fact')} for good?"
+        if not is_sure and not options.is_confirmed(
+            question, fact_rows(known), "nothing was forgotten: --yes confirms it"
+        ):
+            show.note("nothing was forgotten")
+            return
+        for fact in known:
+            desk.facts.forget(fact.number)
+    show.answer(
+        {"forgotten": [fact.number for fact in known]}
+        if as_json
+        else f"forgotten: {', '.join(str(fact.number) for fact in known)}"
+    )
+
+
+@memory.command("export")
+@click.option("--format", type=click.Choice(["json", "markdown"]), default="markdown", show_default=True)
+@click.option("--output", "-o", type=click.Path(dir_okay=False), help="Write to this file instead of stdout.")
+def export_facts(format: str, output: str | None) -> None:
+    """Write all facts as Markdown to read, or as JSON with everything about them.
+
+    Example: recto memory export --format json
+    """
+    with options.open_desk() as desk:
+        text = desk.facts.export(format)
+    show.write(output, text, is_private=True)
+    if output is not None:
+        show.note(f"written to {output}")
+
+
+add_commands(memory, "memory")

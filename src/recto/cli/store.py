@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recto.cli import options, show
-from recto.cli.conversations import is_removal_confirmed
+from recto.cli.conversations import removal
 from recto.cli.terminal import bar
 
 if TYPE_CHECKING:
@@ -151,7 +151,8 @@ def prune(older_than: str, is_sure: bool, as_json: bool, dry_run: bool) -> None:
             show.say("goes: " + ", ".join(show.counted(number, noun) for noun, number in parts))
             for file in report.copies if report.conversations else ():
                 show.say(f"stays: {file}, which may hold them")
-        if removes and not is_sure and not is_removal_confirmed(report.conversations, UNSURE_OF_PRUNING):
+        sure = is_sure or not removes or options.is_confirmed(*removal(report.conversations), UNSURE_OF_PRUNING)
+        if not sure:
             show.note("nothing was removed")
             return
         if removes:

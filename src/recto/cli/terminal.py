@@ -1,25 +1,32 @@
-"""The terminal itself: keys, signals, the user's editor, file links, progress bars and text that is safe to show.
+"""The terminal itself: keys, signals, the user's editor, file links, progress bars and text that is safe to show; and
+typeahead, which reads what is typed during a reply.
 
 Knows no conversation. `recto --help` imports this module, so it imports nothing heavy.
 """
 
+import codecs
+import os
+import re
+import select
 import signal
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from recto.cli import show
-from recto.errors import Invalid
+from recto.errors import Invalid, RectoError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from click._termui_impl import ProgressBar
+
 
 # How stdin fails when it is closed or not a terminal.
 UNUSABLE = (AttributeError, OSError, ValueError, termios.error)
@@ -29,6 +36,11 @@ CLOSING_S = 10.0
 
 InterruptHandler = Callable[[int, FrameType | None], object]
 Tell = Callable[[int, int], None]
+# Keys that arrive as several characters: Alt-Enter, up arrow, and all others, which are ignored.
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O[A-Za-z]|[^\[O])")
+_NEW_LINE, _UP = ("\x1b\r", "\x1b\n"), ("\x1b[A", "\x1bOA")
+_ERASE, _ERASE_WORD, _ERASE_LINE = ("\x7f", "\b"), "\x17", "\x15"
+READ_SIZE = 4096
 
 
 # -- text
@@ -143,30 +155,121 @@ def edited(text: str) -> str | None:
 def bar(label: str) -> Iterator[Tell | None]:
     """A progress bar on stderr; yields a function of the number done and the total. The bar appears at its first call.
     Yields None if stderr is not a terminal."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or show.is_plain():
         yield None
         return
     with ExitStack() as stack:
-        drawn: list[Progress] = []
-        told: list[bool] = []
+        drawn: list[ProgressBar[int]] = []
 
         def tell(done: int, total: int) -> None:
-            if show.is_plain():
-                if not told:
-                    show.note(f"{label}: {total:,}")
-                told.append(True)
-                return
             if not drawn:
-                drawn.append(stack.enter_context(_new_progress()))
-                drawn[0].add_task(label)
-            drawn[0].update(drawn[0].task_ids[0], completed=done, total=total)
+                bar: ProgressBar[int] = click.progressbar(length=total, label=label, file=sys.stderr, show_pos=True)
+                drawn.append(stack.enter_context(bar))
+            drawn[0].length = total
+            drawn[0].update(done - drawn[0].pos)
 
         yield tell
 
 
-def _new_progress() -> "Progress":
-    # rich: a tenth of a second
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+# -- typeahead
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=show.console(err=True), transient=True)
+
+class Typeahead:
+    def __init__(
+        self,
+        take: Callable[[str], object],
+        take_back: Callable[[], str | None],
+        keep: Callable[[str], object],
+        text: str = "",
+    ) -> None:
+        """`take` gets each finished line; `take_back` returns the last one, for up arrow; `keep` gets the rest at the
+        end. `text` was typed before."""
+        self._take, self._take_back, self._keep = take, take_back, keep
+        self.text = text
+        """Typed text that was not handed over yet."""
+        self._left = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._thread: threading.Thread | None = None
+        self._before: list[Any] | None = None
+        self._wake: tuple[int, int] | None = None
+
+    def start(self) -> None:
+        """Start reading key by key; Ctrl-C is still a signal. Does nothing without a keyboard."""
+        try:
+            keyboard = sys.stdin.fileno()
+            self._before = termios.tcgetattr(keyboard)
+        except UNUSABLE:
+            return
+        local = self._before[3] & ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, [*self._before[:3], local, *self._before[4:]])
+        self._wake = os.pipe()
+        self._thread = threading.Thread(target=self._read, args=(keyboard, self._wake[0]), name="recto-keys")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Restore the terminal."""
+        if self._thread is None or self._wake is None or self._before is None:
+            return
+        os.write(self._wake[1], b".")
+        self._thread.join()
+        for end in self._wake:
+            os.close(end)
+        self._thread = self._wake = None
+        self._keep(self.text)
+        with suppress(*UNUSABLE):
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._before)
+
+    def _read(self, keyboard: int, wake: int) -> None:
+        while wake not in (ready := select.select([keyboard, wake], [], [])[0]):
+            try:
+                keys = os.read(ready[0], READ_SIZE)
+            except OSError:
+                return
+            if not keys:
+                return
+            self.feed(self._decoder.decode(keys))
+
+    def feed(self, keys: str) -> None:
+        """Handle keys as they arrived. Line ends among them were pasted; only a final one hands the line over."""
+        keys, self._left = self._left + keys, ""
+        at = 0
+        while at < len(keys):
+            if keys[at] == "\x1b":
+                found = _SEQUENCE.match(keys, at)
+                if found is None:
+                    self._left = keys[at:]
+                    return
+                self._press_sequence(found[0])
+                at = found.end()
+            else:
+                self._press(keys[at], is_last=at == len(keys) - 1)
+                at += 1
+
+    def _press(self, key: str, *, is_last: bool) -> None:
+        if key in "\r\n":
+            if is_last:
+                self._hand_over()
+            elif self.text:
+                self.text += "\n"
+        elif key in _ERASE:
+            self.text = self.text[:-1]
+        elif key == _ERASE_LINE:
+            self.text = ""
+        elif key == _ERASE_WORD:
+            self.text = re.sub(r"\S+\s*$", "", self.text)
+        elif key.isprintable() or key == "\t":
+            self.text += key
+
+    def _press_sequence(self, keys: str) -> None:
+        if keys in _NEW_LINE:
+            self.text += "\n"
+        elif keys in _UP and not self.text:
+            self.text = self._take_back() or ""
+
+    def _hand_over(self) -> None:
+        text, self.text = self.text, ""
+        if text.strip():
+            try:
+                self._take(text.strip())
+            except RectoError:  # keep it visible
+                self.text = text

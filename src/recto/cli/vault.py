@@ -2,43 +2,31 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from recto.cli import options, show
 from recto.cli.terminal import bar, to_file
 
 if TYPE_CHECKING:
-    from recto.api.vault_queries import VaultContents, VaultQueries
-    from recto.chat.conversation import Conversation
+    from recto.api.vault_queries import VaultQueries
     from recto.store.document_uses import DocumentTally, Grouping
-    from recto.vault.graph import Graph
-    from recto.vault.vault import ResolvedLink, Vault, VaultChanges
-    from recto.vault.vault_search import Excerpt, FoundDocument, VaultIndexStatus
+    from recto.vault.vault import ResolvedLink, Vault
+    from recto.vault.vault_search import Excerpt, FoundDocument
 
-# Longer lists are cut to this, with the number of the rest.
-MOST_NAMED = 10
-# Up to FEW vectors take seconds, and are made without asking. Fewer notes than MANY are indexed without a note.
-FEW, MANY = 500, 100
+# Up to FEW vectors take seconds, and are made without asking.
+FEW = 500
 # Wait of the first search in a small vault for its vectors.
 FIRST_WAIT_S = 6.0
-# Suggesting a document takes a moment for each link.
-MOST_SUGGESTED = 20
+# Problems named. Suggesting a document for a broken link takes a moment each.
+MOST_NAMED, MOST_SUGGESTED = 10, 20
 # A context with this many characters on one side of its link was cut there.
 NEARLY_ALL = 40
-MAKE_VECTORS = "`recto vault index --vectors` makes them"
-MAKE_VECTORS_ALL = "each search prepares some more of them, and `recto vault index --vectors` all"
-NOT_INDEXED = "the notes are not indexed yet (the first search or `recto vault index` does it)"
-GROUPINGS = ("document", "conversation")
-BAR_WIDTH = 20
-LEFT_OUT = {"document": "documents", "conversation": "conversations"}
-"""Counts that make no sense for one document or conversation."""
 GRAPH_FORMATS = ("html", "json")
-ENDINGS = {".html": "html", ".json": "json"}
 
 
 @click.group()
@@ -60,7 +48,6 @@ def index(vectors: bool | None, flags: dict[str, str], as_json: bool) -> None:
 
     Example: recto vault index --vectors
     """
-    began = time.monotonic()
     with options.open_vault(flags) as reader:
         changes = options.read_notes(reader)
         with bar("indexing") as tell:
@@ -68,19 +55,10 @@ def index(vectors: bool | None, flags: dict[str, str], as_json: bool) -> None:
         if vectors or (vectors is None and reader.search.status.waiting <= FEW):
             with bar("making vectors") as tell:
                 reader.search.fill(tell, vectors=True)
-        contents, filled = reader.contents(), _index_to_json(reader.search.status)
-        seconds = round(time.monotonic() - began, 2)
-        if as_json:
-            changed = {name: list(getattr(changes, name)) for name in ("added", "changed", "removed", "unreadable")}
-            show.emit({**changed, **contents.to_json(), **filled, "seconds": seconds})
-        else:
-            counts = ((changes.added, "new"), (changes.changed, "changed"), (changes.removed, "gone"))
-            told = ", ".join(f"{len(paths):,} {what}" for paths, what in counts if paths) or "none"
-            show.facts({"changes": told, **_facts(contents, filled), "seconds": f"{seconds:g}"}.items())
-            _tell_problems(contents, changes)
-        for text in reader.vault.warnings:
-            show.note(text)
-    if vectors and (filled["waiting"] or filled["embedder"] is None):
+        changed = {name: list(getattr(changes, name)) for name in ("added", "changed", "removed", "unreadable")}
+        _tell_status(reader, as_json, changed)
+        filled = reader.search.status
+    if vectors and (filled.waiting or filled.embedder is None):
         sys.exit(1)
 
 
@@ -93,47 +71,38 @@ def status(flags: dict[str, str], as_json: bool) -> None:
     """
     with options.open_vault(flags) as reader:
         options.read_notes(reader)
-        contents, filled, root = reader.contents(), _index_to_json(reader.search.status), str(reader.vault.root)
-        size = reader.cache_size
-        if as_json:
-            show.emit({"vault": root, "index": str(reader.cache), "size": size, **contents.to_json(), **filled})
-        else:
-            index = f"{reader.cache} ({size / 1e6:.1f} MB)"
-            show.facts({"vault": root, **_facts(contents, filled), "index": index}.items())
-            _tell_problems(contents)
-        for text in reader.vault.warnings:
-            show.note(text)
+        _tell_status(reader, as_json, {})
 
 
-def _index_to_json(found: "VaultIndexStatus") -> dict[str, Any]:
-    names = {"indexed": "indexed", "sections": "passages", "vectors": "vectors", "waiting": "waiting"}
-    told = {name: getattr(found, own) for name, own in names.items()}
-    return told | {"embedder": found.embedder, "why": found.why or None}
-
-
-def _facts(contents: "VaultContents", filled: dict[str, Any]) -> dict[str, str]:
-    embedder, why = filled["embedder"] or "none", filled["why"]
-    broken = " (`recto vault broken`)" if contents.broken else ""
-    hint = f" ({MAKE_VECTORS})" if filled["waiting"] and not why else ""
-    sections = f"{filled['sections']:,} in {show.counted(filled['indexed'], 'indexed note')}"
-    return {
-        "notes": f"{contents.notes:,}",
-        "attachments": f"{contents.attachments:,}",
-        "links": f"{contents.links:,}; {contents.broken:,} broken{broken}",
-        "sections": sections if filled["indexed"] or not contents.notes else f"none: {NOT_INDEXED}",
-        "vectors": f"{filled['vectors']:,}; {filled['waiting']:,} waiting{hint}",
-        "embedder": f"{embedder}: {why}" if why else embedder,
-    }
-
-
-def _tell_problems(contents: "VaultContents", changes: "VaultChanges | None" = None) -> None:
-    known = {note.path: note.problem or "" for note in contents.problems}
-    lines = [said if said.startswith(path) else f"{path}: {said}" for path, said in known.items()]
-    lines += [f"{path} cannot be read" for path in (changes.unreadable if changes else ()) if path not in known]
-    for line in lines[:MOST_NAMED]:
-        show.say(f"⚠ {line}", fg="yellow")
-    if (rest := len(lines) - MOST_NAMED) > 0:
-        show.say(f"⚠ and {rest:,} more; --json names them all", fg="yellow")
+def _tell_status(reader: "VaultQueries", as_json: bool, changed: dict[str, list[str]]) -> None:
+    contents, filled = reader.contents(), reader.search.status
+    if as_json:
+        told = {"sections" if name == "passages" else name: getattr(filled, name) for name in filled.__struct_fields__}
+        place = {"vault": str(reader.vault.root), "index": str(reader.cache), "size": reader.cache_size}
+        show.emit(place | changed | contents.to_json() | told | {"why": filled.why or None})
+    else:
+        broken = " (`recto vault broken`)" if contents.broken else ""
+        hint = " (`recto vault index --vectors` makes them)" if filled.waiting and not filled.why else ""
+        facts = {
+            "vault": str(reader.vault.root),
+            "changes": ", ".join(f"{len(paths):,} {what}" for what, paths in changed.items() if paths),
+            "notes": f"{contents.notes:,}, {filled.indexed:,} of them indexed in {filled.passages:,} passages",
+            "attachments": f"{contents.attachments:,}",
+            "links": f"{contents.links:,}; {contents.broken:,} broken{broken}",
+            "vectors": f"{filled.vectors:,}; {filled.waiting:,} waiting{hint}",
+            "embedder": ": ".join(filter(None, (filled.embedder or "none", filled.why))),
+            "index": f"{reader.cache} ({reader.cache_size / 1e6:.1f} MB)",
+        }
+        show.facts((name, value) for name, value in facts.items() if value)
+        known = {note.path: note.problem or "" for note in contents.problems}
+        lines = [said if said.startswith(path) else f"{path}: {said}" for path, said in known.items()]
+        lines += [f"{path} cannot be read" for path in changed.get("unreadable", ()) if path not in known]
+        for line in lines[:MOST_NAMED]:
+            show.say(f"⚠ {line}", fg="yellow")
+        if len(lines) > MOST_NAMED:
+            show.say(f"⚠ and {len(lines) - MOST_NAMED:,} more; --json names them all", fg="yellow")
+    for text in reader.vault.warnings:
+        show.note(text)
 
 
 # -- search
@@ -155,46 +124,26 @@ def search(words: tuple[str, ...], documents: int, excerpts: int, flags: dict[st
         hits, note = reader.search.find_documents(wanted, limit=documents)
         parts, _ = reader.search.find_excerpts(wanted, limit=excerpts)
         if as_json:
-            excerpts_told = [_excerpt_to_json(part) for part in parts]
-            show.emit(
-                {"documents": [_hit_to_json(hit) for hit in hits], "excerpts": excerpts_told, "note": note or None}
-            )
+            show.emit({"documents": to_builtins(hits), "excerpts": to_builtins(parts), "note": note or None})
         else:
             _tell_documents(reader.vault, hits)
             _tell_excerpts(reader.vault, parts, wanted, is_apart=bool(hits))
-        lacking = _lacking(reader.search.status)
+        status, lacking = reader.search.status, ""
+        if status.waiting and not status.why:
+            lacking = "some passages are found by words only: `recto vault index --vectors` makes their vectors"
         for text in filter(None, (note, lacking, "" if hits or parts else "nothing was found")):
             show.note(text)
 
 
 def _fill(reader: "VaultQueries") -> None:
-    """Update the index, with a note if that takes a while, and wait a moment for vectors."""
+    """Update the index, and wait a moment for vectors."""
     options.read_notes(reader)
-    left = reader.search.status.left
-    lacking = f"the search index lacks {show.counted(left, 'note')}" if left > MANY else ""
-    if why := reader.search.rebuild_reason or lacking:
-        show.note(why)
     with bar("indexing") as tell:
         reader.search.fill(tell)
+    if why := reader.search.rebuild_reason:
+        show.note(why)
     with bar("reading the notes for their meaning") as tell:
         reader.search.settle(max(FIRST_WAIT_S, reader.settings.search.timeout_s), tell)
-
-
-def _lacking(status: "VaultIndexStatus") -> str:
-    if status.embedder is None or status.why or not status.waiting:
-        return ""
-    if status.waiting < status.passages:
-        return f"{status.waiting:,} of {status.passages:,} passages are found by words only for now: {MAKE_VECTORS_ALL}"
-    return f"only words were searched, not meaning: {MAKE_VECTORS_ALL}"
-
-
-def _hit_to_json(hit: "FoundDocument") -> dict[str, Any]:
-    return {name: getattr(hit, name) for name in ("path", "title", "score", "because")}
-
-
-def _excerpt_to_json(part: "Excerpt") -> dict[str, Any]:
-    names = ("path", "title", "heading", "line", "start", "end", "text", "score", "because")
-    return {name: getattr(part, name) for name in names}
 
 
 def _tell_documents(vault: "Vault", hits: "Sequence[FoundDocument]") -> None:
@@ -204,7 +153,7 @@ def _tell_documents(vault: "Vault", hits: "Sequence[FoundDocument]") -> None:
 
 
 def _tell_excerpts(vault: "Vault", parts: "Sequence[Excerpt]", wanted: str, *, is_apart: bool) -> None:
-    from recto.cli.drawing.references import bold, snippet_around  # text folding: the other commands do without
+    from recto.cli.drawing.transcripts import bold, snippet_around  # text folding: the other commands do without
 
     if parts and is_apart:
         show.say("")
@@ -237,7 +186,7 @@ def suggest(id: str | None, limit: int, flags: dict[str, str], as_json: bool) ->
         title = f" ({show.shortened(talk.title, 50)})" if talk.title else ""
         if as_json:
             for hit in found.hits:
-                show.emit({"conversation": talk.id, **_hit_to_json(hit)})
+                show.emit({"conversation": talk.id, **to_builtins(hit)})
         elif found.hits:
             show.say(f"For {talk.name}{title}", dim=True)
             _tell_documents(talk.vault, found.hits)
@@ -250,14 +199,16 @@ def suggest(id: str | None, limit: int, flags: dict[str, str], as_json: bool) ->
 
 
 @command.command("stats")
-@click.option("--by", type=click.Choice(GROUPINGS), default="document", show_default=True, help="What is counted.")
+@click.option(
+    "--by", type=click.Choice(["document", "conversation"]), default="document", show_default=True, help="What counts."
+)
 @click.option("--unused", is_flag=True, help="Documents that only tools found, then those never used.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show at most N.")
 @options.vault_options
 def stats(by: "Grouping", unused: bool, limit: int, flags: dict[str, str], as_json: bool) -> None:
     """Show which documents of a vault conversations use most, and which never.
 
-    Example: recto vault stats --unused
+    Example: recto vault stats --by conversation
     """
     if unused and by != "document":
         raise click.UsageError("--unused is about documents: leave out --by.")
@@ -266,52 +217,28 @@ def stats(by: "Grouping", unused: bool, limit: int, flags: dict[str, str], as_js
         notes = [note.path for note in vault_queries.vault.documents()] if unused else []
         tallies = reader.unnamed_documents(root, notes) if unused else reader.document_stats(root, by)
         homes = reader.conversations(limit=sys.maxsize) if by == "conversation" else []
-    known = {each.id: each for each in homes}
-    if as_json:
-        for tally in tallies[:limit]:
-            show.emit(_tally_to_json(tally, by, known))
-    else:
-        _tell_tallies(tallies[:limit], by, root, known)
+    titles = {each.id: (each.number, each.title) for each in homes}
+    for tally in tallies[:limit]:
+        number, title = titles.get(tally.name, (0, ""))
+        if as_json:
+            show.emit(to_builtins(tally) | ({"title": title or None} if number else {}))
+            continue
+        name = to_file(tally.name, root / tally.name) if by == "document" else tally.name
+        name = f"#{number} {show.shortened(title, 50)}".rstrip() if number else name
+        show.say_styled(f"{tally.uses:>6,}  {name}  {click.style(_beside(tally, by), dim=True)}")
     if rest := len(tallies[limit:]):
         show.note(f"and {rest:,} more: --limit shows them")
     if not tallies:
         show.note("every document was used" if unused else "no document of this vault was used in a conversation yet")
 
 
-def _tally_to_json(tally: "DocumentTally", by: str, homes: "dict[str, Conversation]") -> dict[str, Any]:
-    counts = {name: getattr(tally, name) for name in ("uses", "direct", "search", "documents", "conversations", "last")}
-    home = homes.get(tally.name)
-    title = {"title": (home.title if home else None) or None} if by == "conversation" else {}
-    kept = {name: count for name, count in counts.items() if name != LEFT_OUT[by]}
-    return {"path" if by == "document" else by: tally.name, **title, **kept}
-
-
-def _tell_tallies(tallies: "Sequence[DocumentTally]", by: str, root: Path, homes: "dict[str, Conversation]") -> None:
-    most = max((tally.uses for tally in tallies), default=0) or 1
-    width = max((len(f"{tally.uses:,}") for tally in tallies), default=1)
-    for tally in tallies:
-        drawn = "█" * max(round(BAR_WIDTH * tally.uses / most), bool(tally.uses))
-        home, shown = homes.get(tally.name), tally.name
-        if by == "document":
-            shown = to_file(tally.name, root / tally.name)
-        elif home:
-            shown = f"#{home.number}" + (f" ({show.shortened(home.title, 50)})" if home.title else "")
-        bar = click.style(f"{drawn:<{BAR_WIDTH}}", fg="cyan")
-        show.say_styled(f"{tally.uses:>{width},} {bar} {shown}  {click.style(_beside(tally, by), dim=True)}")
-
-
 def _beside(tally: "DocumentTally", by: str) -> str:
     if not tally.uses:
         return "never used"
-    kinds = ((tally.direct, "named"), (tally.search, "by tools"))
-    parts = [f"{count:,} {kind}" for count, kind in kinds if count]
-    if by != "document":
-        parts.append(show.counted(tally.documents, "document"))
-    if by != "conversation":
-        parts.append(f"in {show.counted(tally.conversations, 'conversation')}")
-    if tally.last:
-        parts.append(f"last {show.when(tally.last)}")
-    return ", ".join(parts)
+    parts = [f"{count:,} {kind}" for count, kind in ((tally.direct, "named"), (tally.search, "by tools")) if count]
+    where = show.counted(tally.conversations, "conversation")
+    parts.append(f"in {where}" if by == "document" else show.counted(tally.documents, "document"))
+    return ", ".join([*parts, *([f"last {show.when(tally.last)}"] if tally.last else [])])
 
 
 # -- links
@@ -355,8 +282,7 @@ def broken(document: str | None, flags: dict[str, str], as_json: bool) -> None:
     with options.open_vault(flags) as reader:
         options.read_notes(reader)
         path = reader.find_document(document) if document else None
-        nothing = f"no link of {path} is broken" if path else "no link is broken: all lead somewhere"
-        _tell_links(reader, reader.vault.broken_links(path), as_json, nothing)
+        _tell_links(reader, reader.vault.broken_links(path), as_json, "no link is broken: all lead somewhere")
 
 
 def _tell_links(reader: "VaultQueries", found: "Iterable[ResolvedLink]", as_json: bool, nothing: str) -> None:
@@ -367,26 +293,22 @@ def _tell_links(reader: "VaultQueries", found: "Iterable[ResolvedLink]", as_json
         if as_json:
             where: dict[str, Any] = {"source": each.source, "line": each.line, **link_to_json(each.link, each.path)}
             show.emit(where | {"kind": each.link.kind, "context": each.context})
+            continue
+        place = to_file(f"{each.source}:{each.line}", reader.vault.root / each.source)
+        written = show.visible(("!" if each.link.embed else "") + each.link.wikilink)
+        if each.path is None:
+            near = reader.did_you_mean(each.link.target) if number <= MOST_SUGGESTED else ""
+            target = click.style(show.visible(f"⚠ not found{near}"), fg="yellow")
         else:
-            _tell_link(reader, each, suggests=number <= MOST_SUGGESTED)
+            target = to_file(each.path, reader.vault.root / each.path)
+        show.say_styled(f"{place}  {click.style(written, bold=True)} → {target}")
+        # without partial words at its ends
+        before, link, after = each.context.partition(each.link.wikilink)
+        before = f"…{before.partition(' ')[2]}" if len(before) > NEARLY_ALL else before
+        after = f"{after.rpartition(' ')[0]}…" if len(after) > NEARLY_ALL else after
+        show.say(f"  {before}{link}{after}", dim=True)
     if not number:
         show.note(nothing)
-
-
-def _tell_link(reader: "VaultQueries", found: "ResolvedLink", *, suggests: bool) -> None:
-    where = to_file(f"{found.source}:{found.line}", reader.vault.root / found.source)
-    written = show.visible(("!" if found.link.embed else "") + found.link.wikilink)
-    if found.path is None:
-        near = reader.did_you_mean(found.link.target) if suggests else ""
-        target = click.style(show.visible(f"⚠ not found{near}"), fg="yellow")
-    else:
-        target = to_file(found.path, reader.vault.root / found.path)
-    show.say_styled(f"{where}  {click.style(written, bold=True)} → {target}")
-    # without partial words at its ends
-    before, link, after = found.context.partition(found.link.wikilink)
-    before = f"…{before.partition(' ')[2]}" if len(before) > NEARLY_ALL else before
-    after = f"{after.rpartition(' ')[0]}…" if len(after) > NEARLY_ALL else after
-    show.say(f"  {before}{link}{after}", dim=True)
 
 
 # -- the graph
@@ -397,75 +319,40 @@ def _tell_link(reader: "VaultQueries", found: "ResolvedLink", *, suggests: bool)
 @click.option("--output", "-o", metavar="FILE", help="Where to write; - for stdout (default: vault-graph.html).")
 @click.option("--from", "source", metavar="DOC", help="Only notes that are linked with this document.")
 @click.option("--depth", type=click.IntRange(1), default=2, show_default=True, help="Maximum distance in links.")
-@click.option("--tag", metavar="TAG", help="Only notes with this tag.")
-@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @options.vault_options
 def graph(
-    kind: str | None,
-    output: str | None,
-    source: str | None,
-    depth: int,
-    tag: str | None,
-    opens: bool,
-    flags: dict[str, str],
-    as_json: bool,
+    kind: str | None, output: str | None, source: str | None, depth: int, flags: dict[str, str], as_json: bool
 ) -> None:
-    """Draw the notes of a vault and the links between them.
+    """Draw the notes of a vault and the links between them, as a page or as JSON.
 
-    Example: recto vault graph --from Welcome --depth 1 --open
+    Example: recto vault graph --from Welcome --depth 1
     """
-    from recto.vault.graph import MAX_NODES, describe_kinds
+    from recto.vault.folder import is_note
+    from recto.vault.graph import MAX_NODES, describe_kinds, to_html, to_json
 
-    if opens and output == "-":
-        raise click.UsageError("--open needs a file: leave out -o -.")
-    if output:
-        _check_output(output)
-    kind = kind or _kind_of(output or "-")
+    if output and (is_note(output) or is_note(os.path.realpath(os.path.expanduser(output)))):
+        raise click.UsageError(f"{show.shortened(output, 80)}: a graph is not written to a note.")
+    ending = Path(output).suffix.lower().removeprefix(".") if output and output != "-" else "html"
+    if not kind and ending not in GRAPH_FORMATS:
+        raise click.UsageError(f"{show.shortened(output or '', 80)} ends in neither .html nor .json: give --format.")
+    kind = kind or ending
     with options.open_vault(flags) as reader:
         options.read_notes(reader)
-        drawn = reader.graph(tag=tag, source=source, depth=depth)
-        text = _written(drawn, kind, reader.vault.root)
-    shown = drawn.best_linked(MAX_NODES) if kind == "html" else drawn  # data for programs is always complete
-    left_out = drawn.kinds - shown.kinds
+        drawn, root = reader.graph(source=source, depth=depth), reader.vault.root
+        # in the current folder, unless that is in the vault
+        folder = reader.cache if Path.cwd().resolve().is_relative_to(root) else Path()
+    text = to_json(drawn) + "\n" if kind == "json" else to_html(drawn, root.name, f"{root.as_uri()}/")
     if output == "-":
         show.hand_over(text)
+        return
+    file = Path(output).expanduser() if output else folder / f"vault-graph.{kind}"
+    show.write(str(file), text)
+    shown = drawn if kind == "json" else drawn.best_linked(MAX_NODES)
+    count = sum(count for *_, count in shown.edges)
+    if as_json:
+        counts = {"nodes": len(shown.nodes), "links": count, "kinds": dict(shown.kinds)}
+        show.emit({"file": str(file.resolve()), "format": kind, **counts})
     else:
-        # in the current folder, unless that is in the vault
-        is_within = Path.cwd().resolve().is_relative_to(reader.vault.root)
-        default = (reader.cache if is_within else Path()) / f"vault-graph.{kind}"
-        file = Path(output).expanduser() if output else default
-        show.write(str(file), text)
-        count = sum(count for *_, count in shown.edges)
-        if as_json:
-            counts = {"nodes": len(shown.nodes), "links": count, "kinds": dict(shown.kinds), "left_out": dict(left_out)}
-            show.emit({"file": str(file.resolve()), "format": kind, **counts})
-        else:
-            show.say(f"{file}: {', '.join([*describe_kinds(shown.kinds), show.counted(count, 'link')])}")
-        if opens:
-            click.launch(file.resolve().as_uri())
-    if left_out and (output == "-" or not as_json):
-        best = f"the best-linked {len(shown.nodes):,} of {len(drawn.nodes):,} are drawn"
-        show.note(f"{best}; left out: {', '.join(describe_kinds(left_out))}")
-
-
-def _kind_of(output: str) -> str:
-    ending = Path(output).suffix.lower()
-    if output != "-" and ending not in ENDINGS:
-        raise click.UsageError(f"{show.shortened(output, 80)} ends in none of {', '.join(ENDINGS)}: give --format.")
-    return ENDINGS.get(ending, "html")
-
-
-def _check_output(output: str) -> None:
-    """Refuse to overwrite a note that is named after `-o` by mistake."""
-    from recto.vault.folder import is_note
-
-    if is_note(output) or is_note(os.path.realpath(os.path.expanduser(output))):
-        raise click.UsageError(f"{show.shortened(output, 80)}: a graph is not written to a note.")
-
-
-def _written(graph: "Graph", kind: str, root: Path) -> str:
-    from recto.vault.graph import to_html, to_json
-
-    if kind == "json":
-        return to_json(graph) + "\n"
-    return to_html(graph, root.name, f"{root.as_uri()}/")
+        show.say(f"{file}: {', '.join([*describe_kinds(shown.kinds), show.counted(count, 'link')])}")
+    if len(shown.nodes) < len(drawn.nodes):
+        show.note(f"the best-linked {len(shown.nodes):,} of {len(drawn.nodes):,} are drawn; json has all")

@@ -23,7 +23,6 @@ NEEDS_TRUST = {
 }
 """Settings that need trust in their values -> what they decide."""
 ONLY_STRICTER = {
-    "plain": True,
     "tools.enabled": False,
     "tools.allow_write": False,
     "references.outside": False,

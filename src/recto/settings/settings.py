@@ -157,7 +157,6 @@ class Settings:
     vault: str = _setting("", "folder of notes to chat over")
     system_prompt: str = _setting(SYSTEM_PROMPT, "instructions at the start of every window")
     system_prompt_file: str = _setting("", "file with the system prompt, read at every turn; replaces system_prompt")
-    plain: bool = _setting(False, "for screen readers: plain lines without colours, drawings and a moving cursor")
     context: ContextSettings = ContextSettings()
     reply: ReplySettings = ReplySettings()
     tools: ToolSettings = ToolSettings()

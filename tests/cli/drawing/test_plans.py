@@ -1,16 +1,11 @@
 """Recalled messages where the user sees them: in the window, beside the reply, in the record, in the numbers."""
 
 import json
-import re
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from tests.cli.conftest import Run, one, rows
 from tests.conftest import Script
-
-from recto.cli.drawing.windows import draw_window
 
 pytestmark = pytest.mark.untraced
 
@@ -73,19 +68,3 @@ def test_rounds_of_tool_calls_say_it_once(run: Run, script: Script, notes: Path,
     told = run("ask", "--continue", "-m", model, "--vault", str(notes), ASKED)
     assert told.stdout == "14 metres.\n"
     assert told.stderr.count("note: recalled ") == 1
-
-
-def test_of_many_picks_the_best_are_drawn_in_their_order_and_the_rest_are_one_line() -> None:
-    picks = [
-        {"kind": "message", "name": f"m{n}", "tokens": 10, "because": f"#{n}, x", "mode": "agent", "score": n / 100}
-        for n in range(1, 31)
-    ]
-    window = {"conversation": "c", "model": "m", "strategy": "hybrid", "limit": 4000, "reserve": 512, "free": 3188}
-    section = {"name": "recalled", "tokens": 300, "budget": 1000, "picks": picks}
-    drawn = StringIO()
-    draw_window(
-        Console(file=drawn, width=100), {**window, "total": 300, "exact": True, "sections": [section], "plan": {}}
-    )
-    shown = drawn.getvalue()
-    assert [int(number) for number in re.findall(r"#(\d+), x", shown)] == list(range(19, 31))
-    assert re.search(r"and 18 more; --json has them all +180\b", shown)

@@ -1,21 +1,20 @@
-"""Quotes of notes: the sentence that answers in bold, its note as a link, two lines at most."""
+"""Quotes of notes: the sentence that answers in bold, its note as a link."""
 
 from pathlib import Path
 
 from click import unstyle
-from rich.console import Console
 from rich.text import Text
 
 from recto.chat.blocks import DocumentReference, Quote, References
 from recto.chat.message import Message
-from recto.cli.drawing.references import message_references, quotes_shown
+from recto.cli.drawing.transcripts import message_references, quotes_shown
 from recto.events import NotesQuoted
 
 MAST = Quote("[[Mast]]", "boat/The mast.md", "Height", 7, "The mast is 12 m tall.", "It is of spruce.")
 
 
-def shown(*quotes: Quote, tiny_model: str = "", width: int = 60, is_terminal: bool = False) -> list[str]:
-    return quotes_shown(NotesQuoted(quotes, "/notes", tiny_model), width=width, is_terminal=is_terminal)
+def shown(*quotes: Quote, tiny_model: str = "", is_terminal: bool = False) -> list[str]:
+    return quotes_shown(NotesQuoted(quotes, "/notes", tiny_model), is_terminal=is_terminal)
 
 
 def test_the_heading_is_left_out_where_it_only_repeats_the_note() -> None:
@@ -35,14 +34,6 @@ def test_on_a_terminal_the_sentence_is_bold_and_the_note_a_link() -> None:
     assert bold == ["The mast is 12 m tall."]
     links = {span.style.link for span in text.spans if not isinstance(span.style, str)}
     assert "file:///notes/boat/The%20mast.md" in links
-
-
-def test_a_quote_takes_two_lines_at_most_and_is_cut_at_a_word() -> None:
-    for letters in ("spruce ", "日本語の木材 "):
-        long = Quote("[[Mast]]", "Mast.md", "Height", 7, letters * 60, "more")
-        line = shown(long)[1]
-        assert len(Text(line).wrap(Console(width=60), 60)) <= 2
-        assert line.endswith("…")
 
 
 def test_texts_cannot_steer_the_terminal() -> None:

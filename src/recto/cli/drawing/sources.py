@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from recto.cli.drawing.windows import NARROW, badge
+from recto.cli.drawing.windows import badge
 from recto.cli.show import counted, shortened, visible, when
 from recto.cli.terminal import revealed
 from recto.sources.source import BUILT_IN_SERVER, DEFAULT_AGENT, SourceKind, Tool
@@ -27,9 +25,7 @@ if TYPE_CHECKING:
 LEGEND = "● in this conversation  ○ available"
 APPROVALS = {"ask": "", "allow": "runs without asking", "deny": "never runs"}
 STATES = {"running": "green", "starting": "yellow", "failed": "red", "untrusted": "yellow"}
-# Width without a screen: descriptions stay on their line.
-UNBOUNDED = 160
-LEAST_DESCRIPTION = 12
+DESCRIPTION_WIDTH, LEAST_DESCRIPTION = 60, 12
 
 
 # -- sources
@@ -77,69 +73,35 @@ def draw_items(
 ) -> None:
     """A line for each source in the conversation, then for the first `fold` others, and the number of the rest."""
     inside = [each for each in items if each.mode is not None]
-    available = [each for each in items if each.mode is None]
-    shown = [*inside, *available[:fold]]
+    shown = [*inside, *[each for each in items if each.mode is None][:fold]]
     named = max((cell_len(_name(each, whole_ids)) for each in shown), default=0)
-    said = max((cell_len(_how(each)) for each in shown), default=0)
-    room = console.width if console.is_terminal else UNBOUNDED
     for each in shown:
-        _print(console, _row(each, whole_ids, min(named, console.width // 2), said, room))
+        is_in, name, found = each.mode is not None, _name(each, whole_ids), badge({"mode": each.mode or each.include})
+        padding = " " * (min(named, console.width // 2) - cell_len(name)), " " * (len("[Always]") - len(found))
+        how, room = _how(each), console.width - named - 16 if console.is_terminal else DESCRIPTION_WIDTH
+        description = shortened(each.source.description, max(LEAST_DESCRIPTION, room - cell_len(how)))
+        details = "  ".join(filter(None, (how, description)))
+        row = Text.assemble(("●" if is_in else "○", "green" if is_in else "dim"), " ", (name, "" if is_in else "dim"))
+        row.append(f"{padding[0]}  ").append_text(found).append(f"{padding[1]}  ").append(details, "dim")
+        row.rstrip()
+        _print(console, row)
     if rest := len(items) - len(shown):
         _print(console, Text(f"… and {rest} more{more}", "dim"))
 
 
-def _row(listed: "SourceStatus", whole_ids: bool, named: int, said: int, room: int) -> Text:
-    inside = listed.mode is not None
-    name, how = _name(listed, whole_ids), _how(listed)
-    row = Text.assemble(
-        ("●" if inside else "○", "green" if inside else "dim"),
-        " ",
-        (_padded(name, named), "" if inside else "dim"),
-        "  ",
-        *_badge(listed),
-        "  " if said else "",
-        _padded(how, said),
-    )
-    if (left := room - row.cell_len - 2) >= LEAST_DESCRIPTION:
-        description = Text(shortened(listed.source.description, left), "dim")
-        description.truncate(left, overflow="ellipsis")
-        row.append("  ").append_text(description)
-    row.rstrip()
-    return row
-
-
-def _badge(listed: "SourceStatus") -> tuple[Text, str]:
-    """How the source is included, or would be."""
-    found = badge({"mode": listed.mode or listed.include})
-    return found if listed.source.enabled else Text(found.plain, "dim"), " " * (len("[Always]") - len(found))
-
-
 def _name(listed: "SourceStatus", whole_id: bool) -> str:
     id = listed.source.id
-    name = str(id) if whole_id else f"{id.server}/{id.name}" if id.server else id.name
-    return revealed(name)
+    return revealed(str(id) if whole_id else f"{id.server}/{id.name}" if id.server else id.name)
 
 
 def _how(listed: "SourceStatus") -> str:
     """Details that the badge lacks."""
     if not listed.source.enabled:
         return "not enabled"
-    since = f" {_moment(listed.since)}" if listed.since else ""
+    since = f" {when(listed.since)}" if listed.since else ""
     by_hand = f"added{since}" if listed.mode == "manual" else f"taken out{since}" if listed.removed else ""
     asks = "has changed: asks" if listed.change else APPROVALS[listed.approval or "ask"]
     return ", ".join(filter(None, (by_hand, asks)))
-
-
-def _moment(since: str) -> str:
-    """A stored time; other text is shown unchanged."""
-    try:
-        return when(since)
-    except ValueError:
-        return shortened(since, 20)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))
 
 
 def _print(console: Console, line: Text) -> None:
@@ -218,79 +180,30 @@ def server_facts(config: "ServerConfig") -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def starting_in_words(states: Iterable["ServerStatus"]) -> str:
-    """The servers that are starting; empty if there are none."""
-    names = [state.name for state in states if state.state == "starting"]
-    return f"starting {shortened(', '.join(names), 60)}" if names else ""
-
-
 # -- use statistics
 
 
 def stats_to_json(stat: "SourceStats", advice: Sequence["Advice"]) -> dict[str, Any]:
-    told = to_builtins(stat)
-    id, always, manual, agent = (told.pop(name) for name in ("id", "always", "manual", "by_agent"))
-    last = {name: told.pop(name) or None for name in ("last_in", "last_used")}
     given = [{"because": each.because, "mode": each.mode, "command": each.command(with_agent=True)} for each in advice]
-    modes = {"modes": {"always": always, "manual": manual, "agent": agent}, "used": stat.used}
-    return {"source": str(stat.id), **id, **told, **modes, **last, "advice": given}
+    return {"source": str(stat.id), **to_builtins(stat), "used": stat.used, "advice": given}
 
 
 def draw_source_report(console: Console, report: "SourceReport") -> None:
-    stats, advice = report.stats, report.advice
-    several = len({stat.agent for stat in stats}) > 1
-    if console.width < NARROW:
-        _print_stats(console, stats, several)
-    else:
-        console.print(_table(stats, several))
-    if advice:
-        console.print("\nSuggestions", style="bold")
-    for each in advice:
-        console.print(f"· {visible(each.because)}")
-        console.print(
-            f"  {visible(each.command(with_agent=several or each.agent != DEFAULT_AGENT))}",
-            style="cyan",
-            soft_wrap=not console.is_terminal,
-        )
-
-
-def _table(stats: Sequence["SourceStats"], several: bool) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("source", overflow="fold")
-    if several:
-        table.add_column("agent", overflow="fold")
-    table.add_column("mode", no_wrap=True)
-    table.add_column("replies", justify="right", no_wrap=True)
-    table.add_column("used", min_width=11)
-    table.add_column("tokens", justify="right", no_wrap=True)
-    table.add_column("last used", no_wrap=True)
-    for stat in stats:
-        source, agent = visible(str(stat.id)), [visible(stat.agent)] if several else []
-        last = when(stat.last_used)[:10] if stat.last_used else ""
-        table.add_row(source, *agent, stat.mode, f"{stat.replies:,}", _used(stat), f"{stat.tokens:,}", last)
-    return table
-
-
-def _print_stats(console: Console, stats: Sequence["SourceStats"], several: bool) -> None:
-    """Two lines or more for each source: a table would leave no room for its name."""
-    for stat in stats:
+    several = len({stat.agent for stat in report.stats}) > 1
+    for stat in report.stats:
+        signs = ((stat.called, "called"), (stat.quoted, "quoted"), (stat.paraphrased, "paraphrased"))
+        used = ", ".join(f"{count:,} {sign}" for count, sign in signs if count)
+        replies = f"in {stat.replies:,} {'reply' if stat.replies == 1 else 'replies'}"
         last = f"last {when(stat.last_used)[:10]}" if stat.last_used else ""
-        used = _used(stat).replace("\n", " ")
-        told = (
-            stat.mode,
-            f"in {stat.replies:,} {'reply' if stat.replies == 1 else 'replies'}",
-            used,
-            f"{stat.tokens:,} tokens",
-            last,
-        )
-        console.print(visible(str(stat.id) + (f" · {stat.agent}" if several else "")))
-        console.print(Padding(Text(" · ".join(filter(None, told)), "dim"), (0, 0, 0, 2)))
-
-
-def _used(stat: "SourceStats") -> str:
-    signs = [(stat.called, "called"), (stat.quoted, "quoted"), (stat.paraphrased, "paraphrased")]
-    parts = [f"{count:,} {sign}" for count, sign in signs if count]
-    return ",\n".join(parts) or ("no signs" if stat.looked else "not looked at")
+        told = (stat.mode, replies, used or ("no signs" if stat.looked else "not looked at"), f"{stat.tokens:,} tokens")
+        _print(console, Text(visible(str(stat.id) + (f" · {stat.agent}" if several else ""))))
+        _print(console, Text(f"  {' · '.join(filter(None, (*told, last)))}", "dim"))
+    if report.advice:
+        console.print("\nSuggestions", style="bold")
+    for each in report.advice:
+        command = each.command(with_agent=several or each.agent != DEFAULT_AGENT)
+        _print(console, Text(f"· {visible(each.because)}"))
+        _print(console, Text(f"  {visible(command)}", "cyan"))
 
 
 def include_in_words(change: "IncludeChange") -> str:

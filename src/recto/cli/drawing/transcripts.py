@@ -1,22 +1,30 @@
-"""Messages with their blocks, compactions in words, plans as trees, and the report of a run."""
+"""Messages with their blocks and references, search hits, compactions in words, plans as trees, the report of a run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from recto import wire
 from recto.base.text import dollars
 from recto.chat.blocks import (
     Block,
     Compaction,
+    DocumentReference,
     File,
     Image,
     MessageRange,
+    Quote,
     References,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
+    unique_references,
 )
 from recto.chat.compaction_words import (
     WRITERS,
@@ -28,15 +36,26 @@ from recto.chat.compaction_words import (
 )
 from recto.chat.message import Message
 from recto.cli import show
-from recto.cli.drawing.references import references_shown
-from recto.errors import RectoError
-from recto.events import ContextCompacted, SummaryProgress, SummaryRequested, Working
+from recto.cli.terminal import in_one_line, to_file
+from recto.events import (
+    ContextCompacted,
+    Event,
+    NotesQuoted,
+    Referenced,
+    Replied,
+    SummaryProgress,
+    SummaryRequested,
+    Working,
+)
 from recto.reports.transcript import TranscriptEntry
+from recto.search.terms import normalize_text, query_terms
 from recto.tasks.plan import PlanStep, TaskPlan
 from recto.tasks.run import RunReport
 
 if TYPE_CHECKING:
     from recto.api.blocking import Talk
+    from recto.recall.message_search import FoundMessage
+
 
 MOST_RANGES = 12
 NOTHING_CHECKED: Mapping[str, int] = {}
@@ -58,19 +77,32 @@ MARKS = {"unfinished": "unfinished", "stopped": "stopped", "error": "failed"}
 SIGNS = {"pending": "○", "active": "▶", "done": "✔", "blocked": "✖", "dropped": "–"}
 # Most files in a report, and the width of a goal on one line.
 MOST_FILES, GOAL_WIDTH = 12, 100
+HEADING = "📚 Referenced documents"
+FOLD = 10
+NOWHERE: Mapping[str, Path] = {}
+SUMMARY_WIDTH = 100
+QUOTES = "From your notes"
+TINY = "In the words of {model}, a small model that may be wrong:"
+LONGEST_HEADING = 40
+SNIPPET_WIDTH, AHEAD = 200, 40
+PLACES = {"active": "", "archived": "archived", "branch": "on another branch ({id})"}
+# Words may differ in their endings: a stemmer finds `masts` with `mast`.
+ENDING, LEAST = 3, 3
+
+Span = tuple[int, int]
 
 
 # -- compactions
 
 
-def event_in_words(event: ContextCompacted, writer: str = "") -> str:
-    """The marker line of a new compaction; `writer` is the model that was asked last, if any."""
-    by = f"summary by {writer}" if writer else "summary as before"
+def event_in_words(event: ContextCompacted) -> str:
+    """The marker line of a new compaction."""
+    by = f"summary by {event.made.model}" if event.made else "summary as before"
     sizes = (event.messages_archived, event.context_size_before, event.context_size_after)
     return compaction_line(event.compaction_number, archived_in_words(*sizes), WRITERS.get(event.made_by, by))
 
 
-def in_one_line(block: Compaction) -> str:
+def marker_line(block: Compaction) -> str:
     """The marker line with its time, and the action if that was not a compaction."""
     action = "" if block.action == "compact" else f" · {block.action}"
     return f"{show.when(block.timestamp)}  {block_in_words(block)}{action}"
@@ -145,10 +177,7 @@ def _made(block: Compaction) -> str:
 def no_summary_in_words(block: Compaction) -> str:
     if block.last is None:
         return "There is no summary: nothing is archived; what is long is sent as an excerpt."
-    left_out = (
-        "what was said before the clear is not sent" if block.made_by == "clear" else "what is archived was left out"
-    )
-    return f"There is no summary: {left_out}."
+    return "There is no summary: what is archived is not sent."
 
 
 def beside_summary(block: Compaction) -> Iterator[str]:
@@ -170,15 +199,10 @@ def beside_summary(block: Compaction) -> Iterator[str]:
         yield from ("", f"{counts}.")
 
 
-def lost_in_words(found: Sequence[tuple[int, str, str]], *, looked_at: int, archived: int) -> Iterator[str]:
-    """The number of statements that are only in the archive."""
-    if not found and looked_at < archived:
-        yield f"Of the last {show.counted(looked_at, 'archived message')} nothing is only in the archive."
-    elif not found:
-        yield "Nothing is only in the archive: the summary and its ledger have every statement that was found."
-    else:
-        shown = f"the last {looked_at:,} of " if looked_at < archived else ""
-        yield f"{show.counted(len(found), 'statement')} of {shown}{show.counted(archived, 'archived message')}:"
+def lost_in_words(found: Sequence[tuple[int, str, str]], archived: int) -> Iterator[str]:
+    """The statements that are only in the archive, of the latest archived messages."""
+    looked = f"the last {LOST_MESSAGES} of " if archived > LOST_MESSAGES else ""
+    yield f"{show.counted(len(found), 'statement')} only in {looked}{show.counted(archived, 'archived message')}:"
     yield from quoted_in_words(found)
 
 
@@ -192,19 +216,11 @@ def quoted_in_words(quotations: Iterable[tuple[int, str, str]]) -> Iterator[str]
         before = head
 
 
-def undone_in_words(talk: "Talk", block: Compaction, back: int) -> str:
+def undone_in_words(block: Compaction, back: int) -> str:
     """The result of undoing a compaction."""
-    try:
-        left_out = talk.window().plan.left_out.count
-    except RectoError:  # without the model its window is unknown
-        left_out = 0
-    if left_out:
-        told = f"the summary is taken back, but the window has no room for {show.counted(left_out, 'message')}"
-        return f"{told}: the next request leaves them out; `recto context compact` or /compact sums them up again"
     size, after = block.context_size_before, block.context_size_after
     sizes = f" ({size:,} → {after:,} tokens)" if size or after else ""
-    said = f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
-    return f"{said}, behind the summary of what came before" if block.summary else said
+    return f"{show.counted(back, 'message')} {'is' if back == 1 else 'are'} back in the window{sizes}"
 
 
 def compaction_to_json(talk: "Talk", block: Compaction) -> dict[str, Any]:
@@ -317,18 +333,9 @@ def plan_tree(goal: str, plan: TaskPlan, *, width: int = GOAL_WIDTH) -> list[str
 def _branch(step: PlanStep, is_last: bool, width: int) -> Iterator[str]:
     if show.is_plain():
         yield f"  {step.status}: {show.visible(step.text)}"
-        return
-    sign = f"{'└─' if is_last else '├─'} {SIGNS[step.status]} "
-    yield sign + show.shortened(step.text, width - len(sign))
-
-
-def tree_window(lines: Sequence[str], most: int) -> list[str]:
-    """`lines` lines of a tree, around the active step."""
-    if len(lines) <= most:
-        return list(lines)
-    at = next((place for place, line in enumerate(lines) if SIGNS["active"] in line[:6]), len(lines) - 1)
-    first = max(1, min(at - most // 2, len(lines) - most + 1))
-    return [lines[0], *lines[first : first + most - 1]]
+    else:
+        sign = f"{'└─' if is_last else '├─'} {SIGNS[step.status]} "
+        yield sign + show.shortened(step.text, width - len(sign))
 
 
 def progress_line(plan: TaskPlan, step: int, max_steps: int) -> str:
@@ -355,3 +362,182 @@ def report_lines(report: RunReport, *, conversation: str) -> Iterator[str]:
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_FILES} more" if len(names) > MOST_FILES else ""
     return ", ".join(map(show.visible, names[:MOST_FILES])) + more
+
+
+# -- references, quotes and search hits
+
+
+class ReferenceListener:
+    """Collects the documents of question and reply for lines to show after the reply."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        self._asked: Message | None = None
+        self._quoted = frozenset[str]()
+        self._is_terminal = is_terminal
+
+    def hear(self, event: Event) -> list[str]:
+        if isinstance(event, Referenced):
+            self._asked = event.message
+        if isinstance(event, NotesQuoted):
+            self._quoted = frozenset(each.relative_path for each in event.quotes)
+            return quotes_shown(event, is_terminal=self._is_terminal)
+        if isinstance(event, Replied) and not event.message.calls:
+            messages = [*([self._asked] if self._asked else ()), event.message]
+            return message_references(messages, self._quoted, is_terminal=self._is_terminal)
+        return []
+
+
+def message_references(
+    messages: list[Message],
+    quoted: Set[str] = frozenset(),
+    *,
+    is_terminal: bool,
+    fold: int | None = FOLD,
+) -> list[str]:
+    """Lines for the documents of several messages, each once; without those that were found and `quoted`."""
+    known = unique_references(each for message in messages for each in message.references)
+    found = [each for each in known if each.reference_type == "direct" or each.relative_path not in quoted]
+    places = {
+        each.relative_path: Path(block.vault) / each.relative_path
+        for message in messages
+        for block in message.blocks
+        if isinstance(block, References) and block.vault
+        for each in block.references
+        if each.relative_path
+    }
+    return references_shown(found, places, fold=fold, is_terminal=is_terminal)
+
+
+def references_shown(
+    references: Sequence[DocumentReference],
+    places: Mapping[str, Path] = NOWHERE,
+    *,
+    fold: int | None = FOLD,
+    is_terminal: bool,
+) -> list[str]:
+    """Lines for documents named, then read, then found; on a terminal with colours and links to the files in
+    their `places`.
+
+    More than `fold` are only counted; None shows all. Broken and refused ones are always shown.
+    """
+    if not references:
+        return []
+    ordered = sorted(references, key=lambda each: (each.reference_type != "direct", each.context_snippet is not None))
+    room = len(ordered) if fold is None else max(0, fold - sum(bool(each.problem) for each in ordered))
+    kept = {id(each) for each in [each for each in ordered if not each.problem][:room]}
+    shown = [each for each in ordered if each.problem or id(each) in kept]
+    lines = [_styled(HEADING, is_terminal, bold=True)]
+    lines += [line for each in shown for line in _reference_lines(each, places, is_terminal)]
+    if rest := len(ordered) - len(shown):
+        lines.append(
+            _styled(f"… and {rest} more (`recto conversations show` or /references all)", is_terminal, dim=True)
+        )
+    return lines
+
+
+def _reference_lines(each: DocumentReference, places: Mapping[str, Path], is_terminal: bool) -> Iterator[str]:
+    wikilink = show.shortened(each.wikilink, SUMMARY_WIDTH)
+    if each.problem:
+        where = f"  {in_one_line(each.relative_path)}" if each.relative_path else ""
+        told = f"⚠ {wikilink}{where}  {show.shortened(each.problem, SUMMARY_WIDTH)}"
+        yield _styled(told, is_terminal, fg="yellow")
+        return
+    assert each.relative_path is not None
+    # a search gives a snippet, reading gives all
+    how = f"  ({'found' if each.context_snippet else 'read'})" if each.reference_type == "search" else ""
+    place = places.get(each.relative_path)
+    is_linked = is_terminal and place is not None and place.is_absolute()
+    path = to_file(each.relative_path, place or Path(), is_terminal=is_linked)
+    yield f"• {_styled(wikilink, is_terminal, bold=True)}  {path}{_styled(how, is_terminal, dim=True) if how else ''}"
+    if said := each.summary or each.context_snippet:
+        yield _styled(f"  {show.shortened(said, SUMMARY_WIDTH)}", is_terminal, dim=True)
+
+
+def _styled(text: str, is_terminal: bool, **style: Any) -> str:
+    return click.style(text, **style) if is_terminal else text
+
+
+# -- quotes
+
+
+def quotes_shown(event: NotesQuoted, *, is_terminal: bool) -> list[str]:
+    """A heading, the quotes with the answering sentence in bold, and a word about what follows; on a terminal with
+    links to the files."""
+    lines = [_styled(QUOTES, is_terminal, bold=True)] if event.quotes else []
+    lines += [_quote_line(each, Path(event.vault), is_terminal) for each in event.quotes]
+    if event.tiny_model:
+        lines.append(_styled(TINY.format(model=show.visible(event.tiny_model)), is_terminal, dim=True))
+    return lines
+
+
+def _quote_line(quote: Quote, root: Path, is_terminal: bool) -> str:
+    link = show.shortened(quote.wikilink, LONGEST_HEADING)
+    is_told = quote.heading.casefold() in quote.wikilink.casefold()
+    heading = "" if is_told else f" › {show.shortened(quote.heading, LONGEST_HEADING)}"
+    sentence, more = show.shortened(quote.sentence, SNIPPET_WIDTH), show.shortened(quote.more, SUMMARY_WIDTH)
+    shown = to_file(link, root / quote.relative_path, is_terminal=is_terminal) if root.is_absolute() else link
+    return f"• {shown}{heading}: {_styled(sentence, is_terminal, bold=True)}{f' {more}' if more else ''}"
+
+
+# -- search hits
+
+
+def found_to_json(found: "FoundMessage") -> dict[str, Any]:
+    told = wire.fields_to_json(found, "conversation", "title", "place", "score", "because")
+    told |= wire.fields_to_json(found.message, "id", "role", "text", "created", "status") | {
+        "number": found.message.said
+    }
+    return told | {"passage": wire.fields_to_json(found, "text", "start", "end")}
+
+
+def hit_lines(found: "FoundMessage", wanted: str) -> tuple[str, str]:
+    """The message, and the passage with the searched words in bold. A message on another branch also gets its id, since
+    numbers name messages of the current path."""
+    message = found.message
+    title = f" ({show.shortened(found.title, 40)})" if found.title else ""
+    which = f"#{message.said} in conversation #{found.conversation_number}{title}"
+    when = show.when(message.time) if message.time else ""
+    facts = [which, when, message.role, PLACES[found.place].format(id=message.id)]
+    head = click.style("  ".join(filter(None, facts)), dim=True)
+    return head, f"  {bold(*snippet_around(found.text, wanted))}"
+
+
+def snippet_around(text: str, wanted: str) -> tuple[str, list[Span]]:
+    """The part of a passage with most of the words, on one line, and their places in it."""
+    line = " ".join(show.visible(text).split())
+    places = sorted(_places(line, wanted))
+    start = _start(line, places)
+    part = line[start : start + SNIPPET_WIDTH]
+    before, after = "…" if start else "", "…" if start + SNIPPET_WIDTH < len(line) else ""
+    moved = [(first - start + len(before), last - start + len(before)) for first, last in places]
+    return before + part + after, [span for span in moved if span[0] >= 0 and span[1] <= len(before + part)]
+
+
+def _places(line: str, wanted: str) -> Iterator[Span]:
+    """The places of the words, with any ending of up to three letters."""
+    # folded like the index, but character by character, to keep places
+    plain = "".join(unicodedata.normalize("NFC", normalize_text(sign).strip())[:1] or " " for sign in line)
+    for term in query_terms(wanted):
+        word = term.removesuffix("*")
+        stem = re.escape(word[: max(LEAST, len(word) - ENDING)])
+        ending = rf"\b{stem}\w{{0,{2 * ENDING}}}\b" if word.isascii() else re.escape(word)
+        yield from (found.span() for found in re.finditer(ending, plain))
+
+
+def _start(line: str, places: list[Span]) -> int:
+    """A little before the place that most others follow closely."""
+    if len(line) <= SNIPPET_WIDTH or not places:
+        return 0
+    room = SNIPPET_WIDTH - AHEAD
+    best = max(places, key=lambda span: sum(span[0] <= first < span[0] + room for first, _ in places))
+    start = max(0, min(best[0] - AHEAD, len(line) - SNIPPET_WIDTH))
+    return line.find(" ", start, best[0]) + 1 or start if start else 0
+
+
+def bold(line: str, spans: list[Span]) -> str:
+    out, at = "", 0
+    for first, last in spans:
+        if first >= at:
+            out += line[at:first] + click.style(line[first:last], bold=True)
+            at = last
+    return out + line[at:]

@@ -1,7 +1,7 @@
 """Windows drawn as bars, with their plan and their picks: rules, references and tools, each with its mode:
 `[Always]`, `[Manual]`, `[Agent 0.87]`. Draws the JSON form, with numbers in place of ids.
 
-Plans and statistics in words.
+Plans and settings in words.
 """
 
 from collections import Counter
@@ -15,12 +15,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from recto.base.text import dollars
 from recto.cli.show import counted, is_plain, literal, visible
 from recto.sources.source import SOURCE_KINDS
 
 if TYPE_CHECKING:
-    from recto.reports.conversation_stats import ConversationStats, RequestTotals
     from recto.settings.settings import ContextSettings, Settings
     from recto.window.plan import Plan
     from recto.window.window import Window
@@ -29,7 +27,6 @@ Json = Mapping[str, Any]
 RANGES = {"kept": "kept", "summed_up": "summed up", "left_out": "left out"}
 MOST_NUMBERS = 12
 BAR_WIDTH, LEAST_BAR = 28, 4
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 # Longer lists show only the best picks and sources, and count the rest.
 MOST_PICKS, MOST = 12, 8
 IN_JSON = "--json has them all"
@@ -39,9 +36,6 @@ SAID = ("message", "messages", "rounds")
 COLOURS = {"always": "cyan", "manual": "green", "agent": "magenta"}
 MODES = ("agent", "manual", "always")
 WIDEST_NAME = 32
-# On a narrower screen the budgets of sections are dropped to keep the bars comparable, and each source takes two
-# lines.
-NARROW = 60
 COLUMNS: dict[str, dict[str, Any]] = {
     "name": {"no_wrap": True},
     "text": {"overflow": "fold"},
@@ -207,17 +201,11 @@ def _rows(window: Json) -> Iterator[_Row]:
 
 def _sections(window: Json, *, whole: bool, width: int) -> RenderableType:
     """A bar for each section; rules, references and tools follow below, by kind."""
-    rows, is_narrow = [*_rows(window)], width < NARROW
-    table = grid("name", "text", "number", *([] if is_narrow else ["dim name"]))
-    # the room that the other columns leave: a bar must not fold
-    told = max((cell_len(row.told) + 2 for row in rows if row.told and not is_narrow), default=0)
-    others = max((cell_len(row.name) for row in rows), default=0) + max(
-        (len(f"{row.tokens:,}") for row in rows), default=0
-    )
-    widest = max(LEAST_BAR, min(BAR_WIDTH, width - others - told - 4))
-    for row in rows:
+    table = grid("name", "text", "number", "dim name")
+    widest = max(LEAST_BAR, min(BAR_WIDTH, width // 3))  # a bar must not fold
+    for row in _rows(window):
         bar = Text(_bar(row.tokens, _limit(window), widest), row.colour)
-        table.add_row(Text(row.name, row.style), bar, f"{row.tokens:,}", *(() if is_narrow else (row.told,)))
+        table.add_row(Text(row.name, row.style), bar, f"{row.tokens:,}", row.told)
         for words, size in _picks(row.picks, whole=whole):
             table.add_row("", words, Text(f"{size:,}", "dim"))
     return table
@@ -236,12 +224,8 @@ def _tokens(some: Iterable[Json]) -> int:
 
 
 def _bar(tokens: int, limit: int, widest: int) -> str:
-    """A bar in eighths of a character; never empty for a positive share."""
-    if is_plain():
-        return ""
-    eighths = max(round(8 * widest * max(tokens, 0) / limit), 1 if tokens > 0 else 0)
-    whole, rest = divmod(eighths, 8)
-    return "█" * whole + (_EIGHTHS[rest] if rest else "")
+    """A bar, never empty for a positive share."""
+    return "" if is_plain() else "█" * max(round(widest * max(tokens, 0) / limit), tokens > 0)
 
 
 def _sum(window: Json) -> Text:
@@ -328,56 +312,34 @@ def draw_sources(console: Console, window: Json, *, whole: bool, more: str) -> N
     # the reply's sign of use of each source
     used: Any = window.get("used") if isinstance(window.get("used"), list | tuple) else ()
     signs = {_key(each): str(each["sign"]) for each in used if isinstance(each, Mapping) and each.get("sign")}
-    table = _SourceTable(console, signs, more=more, whole=whole)
     for kind in SOURCE_KINDS:
         if some := [pick for pick in picks if pick["kind"] == kind]:
-            table.rows.add_row(Text(f"{kind.capitalize()}s ({len(some)})", "bold"))
-            table.add(sorted(some, key=lambda pick: _order(pick, MODES[::-1])))
-    console.print(table.rows)
+            console.print(Text(f"{kind.capitalize()}s ({len(some)})", "bold"))
+            some.sort(key=lambda pick: _order(pick, MODES[::-1]))
+            console.print(_source_table(some, signs, more, whole=whole))
 
 
 def draw_considered(console: Console, window: Json, *, whole: bool, more: str) -> None:
     """Sources that were considered for this message, and why they are not sent."""
     if picks := [pick for pick in window.get("not_picked") or () if is_source(pick)]:
         console.print(Text("considered, not sent:", "dim"))
-        table = _SourceTable(console, {}, more=more, whole=whole, style="dim")
-        table.add(picks)
-        console.print(table.rows)
+        console.print(_source_table(picks, {}, more, whole=whole))
 
 
-class _SourceTable:
-    """A table of sources; on a narrow screen with two lines each, to keep names whole."""
-
-    def __init__(
-        self, console: Console, signs: Mapping[tuple[str, ...], str], *, more: str, whole: bool, style: str = ""
-    ) -> None:
-        self._is_narrow, self._signs, self._more, self._whole = console.width < NARROW, signs, more, whole
-        between = () if self._is_narrow else ("name", "dim text")
-        widest = None if self._is_narrow else WIDEST_NAME + 2
-        self.rows = grid("text", *between, "dim number", max_width=widest, style=style)
-        if not self._is_narrow:
-            self.rows.columns[1].style = style
-
-    def add(self, picks: Sequence[Json]) -> None:
-        is_folded = not self._whole and len(picks) > MOST + 1
-        # used and chosen ones first: those always included say the least
-        telling = sorted(picks, key=lambda pick: (_key(pick) not in self._signs, *_order(pick, MODES)))
-        shown = telling[:MOST] if is_folded else picks
-        for pick in (pick for pick in picks if pick in shown):
-            because = Text(visible(str(pick.get("because") or "")))
-            if sign := self._signs.get(_key(pick)):
-                because.append(f"{' · ' * bool(because.plain)}used: {visible(sign)}", "green")
-            name = Padding(Text(called(pick), overflow="fold"), (0, 0, 0, 2))
-            size = f"{pick['tokens']:,}" if pick.get("tokens") else ""  # empty for a source that was not sent
-            if self._is_narrow:
-                self.rows.add_row(name, size)
-                self.rows.add_row(Padding(Text.assemble(badge(pick), " ", because), (0, 0, 0, 4)))
-            else:
-                self.rows.add_row(name, badge(pick), because, size)
-        if rest := [pick for pick in picks if pick not in shown]:
-            told = f"and {len(rest)} more; {self._more}"
-            left = f"{_tokens(rest):,}" if _tokens(rest) else ""
-            self.rows.add_row(*((f"    {told}",) if self._is_narrow else ("", "", told)), left)
+def _source_table(picks: Sequence[Json], signs: Mapping[tuple[str, ...], str], more: str, *, whole: bool) -> Table:
+    """A row for each source; of many those that were used or chosen, since those always included say the least."""
+    table = grid("text", "name", "dim text", "dim number", max_width=WIDEST_NAME + 2)
+    telling = sorted(picks, key=lambda pick: (_key(pick) not in signs, *_order(pick, MODES)))
+    shown = picks if whole or len(picks) <= MOST + 1 else telling[:MOST]
+    for pick in (pick for pick in picks if pick in shown):
+        because = Text(visible(str(pick.get("because") or "")))
+        if sign := signs.get(_key(pick)):
+            because.append(f"{' · ' * bool(because.plain)}used: {visible(sign)}", "green")
+        name = Padding(Text(called(pick), overflow="fold"), (0, 0, 0, 2))
+        table.add_row(name, badge(pick), because, f"{pick['tokens']:,}" if pick.get("tokens") else "")
+    if rest := [pick for pick in picks if pick not in shown]:
+        table.add_row("", "", f"and {len(rest)} more; {more}", f"{_tokens(rest):,}" if _tokens(rest) else "")
+    return table
 
 
 def _order(pick: Json, modes: Sequence[str]) -> tuple[int, float]:
@@ -388,49 +350,3 @@ def _order(pick: Json, modes: Sequence[str]) -> tuple[int, float]:
 
 def _key(pick: Json) -> tuple[str, ...]:
     return tuple(str(pick.get(name) or "") for name in ("kind", "name", "server"))
-
-
-# -- statistics
-
-
-def stats_in_words(name: str, stats: "ConversationStats") -> Iterator[tuple[str, str]]:
-    """`name` is the conversation's number or title."""
-    from recto.reports.conversation_stats import MAKE_ROOM  # statistics: windows do without
-
-    said, window = stats.said, stats.window
-    roles = ", ".join(f"{count:,} {role}" for role, count in said.roles.items())
-    yield "conversation", name.removeprefix("conversation ")
-    yield "messages", f"{said.messages:,} ({roles})" if roles else "none"
-    yield "tokens said", f"{said.tokens:,}"
-    if window is None:
-        yield "window", f"unknown: {stats.window_error}"
-    elif window.compacts:
-        yield "window", f"about {window.size:,} of {window.limit:,} tokens, once the next message has compacted it"
-    else:
-        due = f"compacted at {window.trigger:,} to {window.low_water:,}" if window.trigger else "never compacted"
-        yield "window", f"{window.size:,} of {window.limit:,} tokens ({window.percent:.0f} %), {due}"
-    yield "strategy", stats.strategy or "unknown"
-    yield "archived", f"{counted(said.archived, 'message')}; {said.active:,} active"
-    made = ", ".join(f"{count:,} {by}" for by, count in said.made_by.items())
-    others = ", ".join(f"{count:,} {action}" for action, count in said.actions.items() if action not in MAKE_ROOM)
-    yield "compactions", "; ".join(filter(None, (f"{made} ({said.freed:,} tokens freed)" if made else "none", others)))
-    yield "pinned", f"{said.pinned:,}"
-    yield "priorities", ", ".join(f"{count:,} of {priority}" for priority, count in said.priorities.items())
-    yield "requests", f"{stats.totals.requests:,}"
-    yield "tokens sent", _usage(stats.totals)
-    yield "cost", _cost(stats.totals)
-    if of_these := stats.summaries.requests:
-        sent, cost = _usage(stats.summaries), _cost(stats.summaries)
-        yield "summaries", f"{counted(of_these, 'request')} of these, {sent}; {cost}"
-
-
-def _usage(totals: "RequestTotals") -> str:
-    usage = totals.usage
-    return f"{usage['input']:,} ({usage['cache_read']:,} read from caches), {usage['output']:,} came back"
-
-
-def _cost(totals: "RequestTotals") -> str:
-    if totals.cost_usd is None:
-        return "unknown: no prices" if totals.requests else dollars(0)
-    missing = f", without {counted(totals.unpriced, 'request')} of unknown price" if totals.unpriced else ""
-    return dollars(totals.cost_usd) + missing

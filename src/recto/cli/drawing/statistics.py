@@ -1,4 +1,4 @@
-"""Costs in words: of a conversation, of today, by model or day, with the user's limits."""
+"""Statistics and costs in words: of a conversation, of today, by model or day, with the user's limits."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -9,13 +9,25 @@ from recto.cli.show import counted, shortened
 
 if TYPE_CHECKING:
     from recto.api.blocking import Desk, Talk
+    from recto.reports.conversation_stats import ConversationStats, RequestTotals, RequestUse
     from recto.settings.settings import SpendSettings
     from recto.store.spending import Spent, SpentBy, TokenUse
-
 
 UNKNOWN_COST = "price unknown"
 # Only this many conversations are named by number and title, older ones by id.
 LISTED, LONGEST_TITLE = 1000, 24
+PURPOSES = {
+    "reply": "replies",
+    "summary": "summaries",
+    "ahead": "summaries written ahead",
+    "gist": "lines about documents",
+    "facts": "proposals of facts",
+    "passthrough": "requests passed through",
+    "embeddings": "embeddings of clients",
+}
+
+
+# -- costs
 
 
 def spent_in_words(spent: "Spent", limit: float = 0.0) -> str:
@@ -32,27 +44,18 @@ def spent_in_words(spent: "Spent", limit: float = 0.0) -> str:
 
 
 def cost_lines(talk: "Talk", desk: "Desk") -> Iterator[tuple[str, str]]:
-    """The cost of a conversation, by model if it had several, and of the day."""
+    """The cost of a conversation, by purpose and model if it had several, and of the day."""
     limits = talk.settings.spend
     if talk.id is not None:
         (whole,) = desk.spending("total", conversation=talk.id)
         yield talk.name, spent_in_words(whole, limits.conversation)
-        models = desk.spending("model", conversation=talk.id)
-        for each in models if len(models) > 1 else ():
-            yield f"  {each.name}", spent_in_words(each)
-        purposes = desk.spending("purpose", conversation=talk.id)
-        if others := [each for each in purposes if each.name != "reply"]:
-            yield "  beside replies", ", ".join(f"{_price(each)} for {PURPOSES[each.name]}" for each in others)
-    yield today_line(desk, limits)
-
-
-def _price(spent: "Spent") -> str:
-    return "an unknown price" if spent.unpriced == spent.requests else dollars(spent.cost_usd)
-
-
-def today_line(desk: "Desk", limits: "SpendSettings") -> tuple[str, str]:
+        groups: tuple[SpentBy, ...] = ("model", "purpose")
+        for by in groups:
+            parts = desk.spending(by, conversation=talk.id)
+            for each in parts if len(parts) > 1 else ():
+                yield f"  {PURPOSES.get(each.name, each.name)}", spent_in_words(each)
     (today,) = desk.spending("total", since=date.today())
-    return "today", spent_in_words(today, limits.day)
+    yield "today", spent_in_words(today, limits.day)
 
 
 def status_of_cost(talk: "Talk", desk: "Desk") -> str:
@@ -101,11 +104,56 @@ def costs_to_json(
     return {"by": by, "total": total.to_json() | used.get("", {}), "groups": told, "limits": caps}
 
 
-PURPOSES = {
-    "reply": "replies",
-    "summary": "summaries",
-    "ahead": "summaries written ahead",
-    "gist": "lines about documents",
-    "facts": "proposals of facts",
-    "embeddings": "embeddings of clients",
-}
+# -- statistics
+
+
+def use_in_lines(uses: "Sequence[RequestUse]") -> Iterator[str]:
+    """A line for each reply: fill of the window, tokens, cost, and the compaction before it."""
+    for each in uses:
+        cost = "" if each.usage.cost_usd is None else dollars(each.usage.cost_usd)
+        cached = f"{each.usage.cache_read:,} cached" if each.usage.cache_read else ""
+        compacted = f"compaction {each.compaction}" if each.compaction else ""
+        beside = " · ".join(filter(None, (cached, cost, compacted)))
+        share = each.tokens / each.limit if each.limit else 0
+        yield f"#{each.number:<5}{share:>4.0%} {each.tokens:>9,}  {beside}".rstrip()
+
+
+def stats_in_words(name: str, stats: "ConversationStats") -> Iterator[tuple[str, str]]:
+    """`name` is the conversation's number or title."""
+    from recto.reports.conversation_stats import MAKE_ROOM  # statistics: windows do without
+
+    said, window = stats.said, stats.window
+    roles = ", ".join(f"{count:,} {role}" for role, count in said.roles.items())
+    yield "conversation", name.removeprefix("conversation ")
+    yield "messages", f"{said.messages:,} ({roles})" if roles else "none"
+    yield "tokens said", f"{said.tokens:,}"
+    if window is None:
+        yield "window", f"unknown: {stats.window_error}"
+    elif window.compacts:
+        yield "window", f"about {window.size:,} of {window.limit:,} tokens, once the next message has compacted it"
+    else:
+        due = f"compacted at {window.trigger:,} to {window.low_water:,}" if window.trigger else "never compacted"
+        yield "window", f"{window.size:,} of {window.limit:,} tokens ({window.percent:.0f} %), {due}"
+    yield "strategy", stats.strategy or "unknown"
+    yield "archived", f"{counted(said.archived, 'message')}; {said.active:,} active"
+    made = ", ".join(f"{count:,} {by}" for by, count in said.made_by.items())
+    others = ", ".join(f"{count:,} {action}" for action, count in said.actions.items() if action not in MAKE_ROOM)
+    yield "compactions", "; ".join(filter(None, (f"{made} ({said.freed:,} tokens freed)" if made else "none", others)))
+    yield "requests", f"{stats.totals.requests:,}"
+    yield "tokens sent", _usage(stats.totals)
+    yield "cost", _cost(stats.totals)
+    if of_these := stats.summaries.requests:
+        sent, cost = _usage(stats.summaries), _cost(stats.summaries)
+        yield "summaries", f"{counted(of_these, 'request')} of these, {sent}; {cost}"
+
+
+def _usage(totals: "RequestTotals") -> str:
+    usage = totals.usage
+    return f"{usage['input']:,} ({usage['cache_read']:,} read from caches), {usage['output']:,} came back"
+
+
+def _cost(totals: "RequestTotals") -> str:
+    if totals.cost_usd is None:
+        return "unknown: no prices" if totals.requests else dollars(0)
+    missing = f", without {counted(totals.unpriced, 'request')} of unknown price" if totals.unpriced else ""
+    return dollars(totals.cost_usd) + missing
