@@ -26,22 +26,22 @@ from recto.providers.model import Model
 from recto.recall.indexed_message import IndexStatus
 from recto.recall.message_search import FoundMessages, Time
 from recto.reports.conversation_stats import ConversationStats, RequestUse
-from recto.reports.document_stats import DocumentTally, Grouping
 from recto.reports.memory_report import MemoryReport
 from recto.reports.source_report import SourceReport
 from recto.reports.transcript import ArchivedPart, BranchEnd, TranscriptEntry
-from recto.reports.what_if import PlanOptions, StrategyComparison, TurnPlanOptions, WhatIf
+from recto.reports.what_if import PlanOptions, WhatIf
+from recto.search.hybrid_index import Progress
 from recto.settings import settings as configuration
 from recto.sources.overrides import SourceList, SourceOverrides, SourceStatus
 from recto.sources.server_config import ServerConfig
 from recto.sources.source import DEFAULT_AGENT, SOURCE_KINDS, SourceKind
 from recto.sources.tool_definition import ToolChange
 from recto.store.comparison import Difference
+from recto.store.document_uses import DocumentTally, Grouping
 from recto.store.records import Record
 from recto.store.spending import Spent, SpentBy, TokenUse
 from recto.store.store import Store
-from recto.store.trash import PruneOptions, PruneReport
-from recto.store.usage_totals import Progress
+from recto.store.trash import PruneReport
 from recto.store.waiting import WaitingMessage
 from recto.tasks.run import RunReport, TaskRun
 from recto.transfer.report import ExportOptions, ImportOptions, ImportReport, Place
@@ -107,8 +107,6 @@ class Talk:
     def memory(self, text: str = "") -> MemoryReport:
         """The memory that would be sent with this message, or with the user's last one: files and facts, with
         reasons."""
-    def pending_events(self) -> Sequence[Event]:
-        """Events of background work since the last message, such as facts learned. Each is returned once."""
     def strategy_in_force(self, strategy: str | None = None) -> str | None:
         """The strategy of the next message, or of one that requests `strategy`; None if the model cannot be reached,
         since it may have its own."""
@@ -160,13 +158,9 @@ class Talk:
         """All on the path, newest first, including those replaced, edited or taken back."""
     def stats(self) -> ConversationStats:
         """Messages, tokens, compactions, window, requests and cost."""
-    def what_if(self, message: str, **changes: Unpack[TurnPlanOptions]) -> WhatIf:
+    def what_if(self, message: str, **changes: Unpack[PlanOptions]) -> WhatIf:
         """The window of a past turn, named by its reply or its message, as it was and as it would be with these
         changes. No model is called, and nothing is stored."""
-    def compare_strategies(
-        self, names: Collection[str] = (), progress: Progress | None = None, **changes: Unpack[PlanOptions]
-    ) -> StrategyComparison:
-        """All turns of the path planned again with each of these strategies (default: all), side by side."""
     def request_use(self) -> list[RequestUse]:
         """For each reply on the path, how full its window was and what it cost, oldest first."""
     def open_document(self, path: str | None) -> str | None:
@@ -333,7 +327,7 @@ class Desk:
     def empty_trash(self, older_than: int = 0, progress: Progress | None = None) -> int:
         """Permanently removes what has been in the trash for this many days: messages, records, entries of the search
         index, texts that no other conversation needs. Returns the number of removed conversations."""
-    def prune(self, older_than: str, progress: Progress | None = None, **options: Unpack[PruneOptions]) -> PruneReport:
+    def prune(self, older_than: str, progress: Progress | None = None, *, dry_run: bool = False) -> PruneReport:
         """Permanently removes conversations not used for this long (`90d`, `12h`, `6w`, `2y`), like `empty_trash`. The
         report says what was removed and what stays."""
     def conversations(self, *, limit: int = 100, state: ConversationState = "active") -> list[Conversation]:
@@ -397,17 +391,11 @@ class Desk:
         """The media type and bytes of an image or file in a message, by the number of its block, from 0 on."""
     def verify(self, requests: Sequence[str] | None = None) -> list[tuple[str, str | None]]:
         """For each request (all by default): None if it rebuilds, else the difference."""
-    def source_report(
-        self, agent: str | None = None, since: str | None = None, progress: Progress | None = None
-    ) -> SourceReport:
+    def source_report(self, agent: str | None = None, since: str | None = None) -> SourceReport:
         """How replies used their sources, with suggestions."""
-    def spending(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[Spent]:
+    def spending(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[Spent]:
         """The cost of requests, including summaries: in total, or by day, model, conversation or purpose."""
-    def token_use(
-        self, by: SpentBy = "day", progress: Progress | None = None, **within: Unpack[SpentWithin]
-    ) -> list[TokenUse]:
+    def token_use(self, by: SpentBy = "day", **within: Unpack[SpentWithin]) -> list[TokenUse]:
         """Tokens that requests read and wrote, as reported, and their cost, summed as in `spending`."""
     def document_stats(self, by: Grouping = "document") -> list[DocumentTally]:
         """The documents of the vault that conversations use."""
