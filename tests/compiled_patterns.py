@@ -71,6 +71,8 @@ MADE: dict[str, tuple[str, Callable[[], list[AnyPattern]]]] = {
     "recto.memory.statements._requests": ("match", lambda: [*_requests()]),
     "recto.vault.question._unspaced_asking": ("finditer", lambda: [_unspaced_asking()]),
     "recto.sources.use_detection._as_written": ("search", lambda: [re.compile(r"a[\W_]+a[\W_]+b", re.IGNORECASE)]),
+    "recto.base.text.without_key": ("sub", lambda: [re.compile(r"sk\-abc[\w*•…-]*")]),
+    "recto.cli.drawing.transcripts._places": ("finditer", lambda: [re.compile(r"\bhar\w{0,6}\b")]),
     "recto.store.backup._named": ("fullmatch", lambda: [re.compile(r"recto-\d{8}T\d{6}(?:-\d+)?\.db")]),
     "recto.summary.evidence.states": ("search", lambda: [re.compile(r"(?<!\w)a(?!\w)")]),
     "recto.vault.gitignore._parse_pattern": ("fullmatch", _ignore_patterns),

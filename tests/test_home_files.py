@@ -221,6 +221,6 @@ def test_under_any_umask_the_home_is_private_while_it_is_used(
         log_bug(ValueError("a bug"))
         open_history(home / "history").append_string("hello")
         names = {path.name for path in home.rglob("*")}
-        assert names >= {"recto.db-wal", "recto.db.newest", "search.db", "facts.db", "catalog.db", "gists.db", ".lock"}
+        assert names >= {"recto.db-wal", "recto.db.newest", "search.db", "facts.db", "catalog.db", "gists.db"}
         assert open_to_others(home) == {}
     assert open_to_others(home) == {}

@@ -1,14 +1,12 @@
 """Plugins: packages that add providers, strategies, embedders and tools. The example is a real package, installed
 into a folder of its own."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.conftest import Open, Script
 
@@ -107,19 +105,6 @@ def test_a_tool_of_another_package_runs_once_it_is_allowed(desk: Open, script: S
     talk.allow("words/count_words")
     talk.ask("How many are they?")
     assert talk.messages()[-2].results[0].text == "3 words"
-
-
-@pytest.mark.usefixtures("with_example")
-def test_what_is_installed_is_listed_without_running_it(run: Run) -> None:
-    listed = [json.loads(line) for line in run("plugins", "--json").stdout.splitlines()]
-    assert [(each["kind"], each["name"]) for each in listed] == [
-        ("embedder", "letters"),
-        ("provider", "echo"),
-        ("strategy", "short-memory"),
-        ("tool", "words"),
-    ]
-    assert {each["package"] for each in listed} == {"recto-plugin-example"}
-    assert run("plugins", "--check").stdout.count("can be loaded") == 4
 
 
 def test_a_broken_provider_is_one_sentence(add: Add, desk: Open) -> None:

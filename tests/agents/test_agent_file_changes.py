@@ -100,7 +100,7 @@ def test_a_setting_can_be_unset(agents: Agents, yours: Write, theirs: Write) -> 
     [
         ("modell", "a:b", "did you mean model?"),
         ("context.threshold", "9", "it takes a number from 0.1 to 1"),
-        ("context.low_water", "0.9", "it takes a number from 0.05 to below 0.85"),
+        ("context.low_water", "0.9", "it takes a number below 0.85"),
         ("context.use_facts", "perhaps", "true or false"),
         ("reply.tries", "3", "an agent has no setting reply.tries"),
     ],

@@ -24,9 +24,9 @@ WATER = "[context]\nlow_water = 0.9\nthreshold = 0.5\n"
         (
             WATER,
             "context.low_water",
-            "context.low_water = 0.9 is not allowed; it takes a number from 0.05 to below 0.5",
+            "context.low_water = 0.9 is not allowed; it takes a number below 0.5",
         ),
-        ("[context]\nlow_water = 0.9\n", "context.low_water", "it takes a number from 0.05 to below 0.85"),
+        ("[context]\nlow_water = 0.9\n", "context.low_water", "it takes a number below 0.85"),
         ("[context]\nsummary_tokens = 5\n", "context.summary_tokens", "it takes 0, or a whole number from 96"),
     ],
 )

@@ -97,7 +97,7 @@ LINES: dict[str, list[str]] = {
         "'Attachments' --format html",
         "'A goal reached' -o talk.md",
     ],
-    "context import": both("list.json", "list.json --as-new", "nothing.json", "paste.txt", "golden.jsonl"),
+    "context import": both("list.json", "nothing.json", "paste.txt", "golden.jsonl"),
     "context memory": both("", "Learned --message 'Where does Anna live?'", "'The clerk'"),
     "context set": both("threshold 0.7 -c Branches", "context.threshold 7 -c Branches", "model x -c Branches"),
     "context show": [
@@ -131,7 +131,7 @@ LINES: dict[str, list[str]] = {
     "context whatif": both(
         "'#9' -c 'By a model' --strategy discard",
         "'#9' -c 'By a model' --window 4000",
-        "--all -c 'By a model' --strategy hybrid --strategy discard",
+        "--all '#9' -c 'By a model'",
     ),
     "request rebuild": ["'#24'", "'#2' -o body.json", "99999"],
     "request show": both("", "'#24'", "previous", "'#2' --source rule:style"),

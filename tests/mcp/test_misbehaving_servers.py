@@ -56,7 +56,7 @@ async def test_a_server_that_hangs_is_started_again_at_the_next_call(
 
 async def test_a_server_that_still_answers_after_a_cancelled_call_stays(tools: Tools) -> None:
     pid = (await tools["pid"].call({})).text
-    slow = asyncio.ensure_future(tools["garbage"].call({"lines": 3_000}))
+    slow = asyncio.ensure_future(tools["garbage"].call({"lines": 100_000}))
     await asyncio.sleep(0.05)
     slow.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -156,7 +156,7 @@ def test_what_one_call_asks_for_holds_for_that_call_alone(desk: Open, script: Sc
         ({"temprature": 1}, "there is no option temprature; there are: model"),
         ({"temperature": 7}, "temperature must be a number from 0 to 2, not 7"),
         ({"top_p": "high"}, "top_p must be a number from 0 to 1"),
-        ({"max_tokens": 0}, "max_tokens must be a whole number above 0"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number from 1 on"),
         ({"stop": [""]}, "stop must be texts that are not empty"),
         ({"reasoning_effort": "huge"}, "reasoning_effort must be one of"),
         ({"response_format": {}}, "response_format must be a ResponseFormat"),

@@ -15,6 +15,8 @@ DEFAULT_WINDOW = 4096
 
 
 class OllamaProvider(OpenAIProvider):
+    """Ollama: the windows of its models are those that they run with."""
+
     async def model(self, name: str) -> Model:
         model = self.known(name)
         try:

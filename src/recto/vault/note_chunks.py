@@ -3,18 +3,20 @@
 A chunk is a section's text or a piece of it, with title and headings. Knows documents, not the index.
 """
 
+import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from heapq import nlargest
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 from msgspec import Struct
 
 from recto.search.dates import YEAR, Day, named_days
 from recto.search.keyword_index import text_hash
-from recto.search.passages import MAX_PASSAGE_CHARS, split_passages
+from recto.search.passages import MAX_PASSAGE_CHARS, MIN_PASSAGE_CHARS, split_passages
 from recto.search.ranking import K1, B, idf
 from recto.search.terms import query_terms, stem_word, topic_words, word_forms, words
 from recto.vault.document import Document, NoteSection, note_name
@@ -24,6 +26,7 @@ MAX_HEADER_CHARS, MAX_METADATA_CHARS = 200, 250
 # A note with more sections is machine-written: it is split by length alone.
 MAX_SECTIONS = 3000
 _EXCLUDED_PROPERTIES = ("title", "aliases", "alias", "tags", "tag", "cssclasses", "cssclass", "position")
+_STOP = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 
 
 class NoteChunk(Struct, frozen=True):
@@ -203,7 +206,7 @@ def relevant_parts(document: Document, text: str, *, room: int, count: CountToke
     spans = (page.with_headings(chunks[at].start, chunks[at].end) for at in order)
     first = next(spans, [])
     if first and count(page.text_of(first)) > room:
-        first = _shorten_chunk(page, chunks[order[0]], room, count)
+        first = _shorten_chunk(page, chunks[order[0]], question, room, count)
     return page.parts(_fit(page, chain([first], spans), room, count, in_order=not best))
 
 
@@ -248,9 +251,47 @@ def _fit(
     return list(chain.from_iterable(chosen))
 
 
-def _shorten_chunk(page: "_Page", chunk: NoteChunk, room: int, count: CountTokens) -> list[Span]:
+def best_part(text: str, question: QuestionWords, limit: int) -> tuple[int, int]:
+    """The part of a text, at most `limit` characters, with the most words of a question, rare words weighing more;
+    without any, the beginning. Split after a line or sentence if possible."""
+    if len(text) <= limit:
+        return 0, len(text)
+    parts = list(_sentences(text, limit)) or [(0, 0)]
+    found = [question.found_in(text[start:end]) for start, end in parts]
+    counts = Counter(word for some in found for word in some)
+    ends = [_end(parts, first, limit) for first in range(len(parts))]
+    scores = [sum(1 / counts[word] for word in set[str]().union(*found[at:end])) for at, end in enumerate(ends)]
+    first = max(range(len(parts)), key=lambda at: (round(scores[at], 6), -at))
+    end = parts[ends[first] - 1][1]
+    while first and end - parts[first - 1][0] <= limit:
+        first -= 1
+    start = parts[first][0]
+    own = text[start : min(end, start + limit)].strip()
+    begin = text.index(own, start)
+    return begin, begin + len(own)
+
+
+def _sentences(text: str, limit: int) -> Iterator[tuple[int, int]]:
+    ends = [found.end() for found in _STOP.finditer(text)]
+    for start, end in pairwise([0, *ends, len(text)]):
+        # long enough that splitting makes progress
+        within = split_passages(text[start:end], max(limit // 2, limit - MIN_PASSAGE_CHARS))
+        yield from ((start + begin, start + stop) for begin, stop in within)
+
+
+def _end(parts: Sequence[tuple[int, int]], first: int, limit: int) -> int:
+    last = first + 1
+    while last < len(parts) and parts[last][1] - parts[first][0] <= limit:
+        last += 1
+    return last
+
+
+def _shorten_chunk(
+    page: "_Page", chunk: NoteChunk, question: QuestionWords, room: int, count: CountTokens
+) -> list[Span]:
     for size in _SHORTER_CHARS:
-        spans = page.with_headings(chunk.start, min(chunk.end, chunk.start + size))
+        start, end = best_part(chunk.text, question, size)
+        spans = page.with_headings(chunk.start + start, chunk.start + end)
         if count(page.text_of(spans)) <= room:
             return spans
     return []
