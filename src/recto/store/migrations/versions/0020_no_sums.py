@@ -7,8 +7,14 @@ down_revision = "0019"
 
 
 def upgrade() -> None:
-    for name in ("source_totals", "source_days", "document_totals", "document_pairs", "spending_totals"):
-        op.drop_table(name)
-    op.drop_table("summed_conversations")
+    for name in (
+        "source_totals",
+        "source_days",
+        "document_totals",
+        "document_pairs",
+        "spending_totals",
+        "summed_conversations",
+    ):
+        op.execute(f"DROP TABLE IF EXISTS {name}")
     # counts are made again when they are needed
     op.execute("DELETE FROM counts")
