@@ -161,6 +161,7 @@ def test_of_two_that_tell_too_little_the_better_goes_in_and_the_rest_is_quoted(d
     assert block.made_by == "model"
     assert WITH_FIGURES[0] in block.summary
     assert len("".join(block.ledger)) > len(block.summary)
+    assert any("what it leaves out is quoted after it" in note for note in block.notes)
     assert len(summary_requests(at, talk)) == 2
 
 

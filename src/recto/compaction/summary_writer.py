@@ -31,7 +31,7 @@ from recto.summary.prompt import (
 )
 from recto.summary.set_aside import RETURNED, add_to_contents, find_dropped, with_returned
 from recto.summary.truncation import cut_to_fit
-from recto.summary.verification import Checked, VerifiedSummary, check_figures, verify_summary
+from recto.summary.verification import Checked, VerifiedSummary, check_figures, split_stated, verify_summary
 from recto.summary.work_log import split_work_log
 from recto.turn.context import TurnContext
 from recto.turn.emitting import PATIENCE_S, Emit
@@ -72,8 +72,9 @@ LOG_SHARES = (0.7, 0.6, MAX_LOG_SHARE, 0.45, LOG_SHARE, 0.25, 0.15, 0.08)
 # The shares of returned text and of the contents; about how many tokens a line of the contents takes.
 RETURNED_SHARE, CONTENTS_SHARE, CONTENTS_LINE = 0.15, 0.1, 16
 COVERS_LITTLE = 0.25
-# A summary is checked for the most needed statements, up to this share of its room.
-CHECKED_SHARE = 0.5
+# A summary is checked for the most needed statements, up to this share of its room. A summary with too few of them is
+# cut to the second share.
+CHECKED_SHARE, POOR_SHARE = 0.5, 0.5
 SHORTENED = "the end of the summary was left out: with its marks it was too long"
 
 
@@ -108,7 +109,10 @@ class SummaryWriter(Struct):
     _for_contents: int = 0
     """Room for the contents, in tokens."""
     _poor: tuple[Checked, SideAnswer] | None = None
-    """An answer with too few statements: another is requested once, and the ledger may take all the remaining room."""
+    """An answer with too few statements; another is requested once."""
+    _is_poor: bool = False
+    """True if the summary has fewer than half of the statements it was checked for: the ledger may take all the
+    remaining room."""
 
     async def run(self, emit: Emit) -> WrittenSummary:
         """Writes the summary; reports each request, and work that takes long."""
@@ -133,6 +137,7 @@ class SummaryWriter(Struct):
                 if is_hopeless(why) and writer is self.writers[-1]:
                     break
         if self._poor:
+            self._is_poor = True
             return await self._checked(await self._by_model(self._poor[1]))
         return await self._shown(self._without_model(), emit)
 
@@ -272,24 +277,30 @@ class SummaryWriter(Struct):
     async def _better(self, answer: SideAnswer) -> SideAnswer:
         """This answer or the previous one. If the first has too few statements, another with the missing ones is
         requested."""
-        covered, former = await self.source.gathered(), self.source.before.statements
-        room = self.most - self._for_contents
-        at = (int(room * CHECKED_SHARE), self.source.count)
-        try:
-            checked = await asyncio.to_thread(lambda: check_figures(answer.text, covered.since(former), *at))
-        except Exception:  # `_checked` will fail too, and reports it to the user
-            log.exception("the statements of a summary could not be compared")
-            return answer
-        if self._poor:
-            return self._poor[1] if len(self._poor[0].kept) > len(checked.kept) else answer
-        if checked.is_poor:
+        checked = await self._figures(answer.text)
+        if checked.is_poor and not self._poor:
             self._poor, self._was_ahead = (checked, answer), False
             self._parts.clear()
-            missed = await asyncio.to_thread(ledger_lines, checked.lost, int(room * LEDGER_SHARE), self.source.count)
+            room = int((self.most - self._for_contents) * LEDGER_SHARE)
+            missed = await asyncio.to_thread(ledger_lines, checked.lost, room, self.source.count)
             self.wanted = replace(self.wanted, missed=missed)
-            total = len(checked.kept) + len(checked.lost)
-            raise NoSummary(f"the summary tells {len(checked.kept)} of the {total} statements that it was checked for")
+            raise NoSummary(_how_much(checked))
+        if self._poor and len(self._poor[0].kept) > len(checked.kept):
+            checked, answer = self._poor
+        self._is_poor = checked.is_poor
+        if checked.is_poor:
+            self.notes.append(f"{_how_much(checked)}: what it leaves out is quoted after it")
         return answer
+
+    async def _figures(self, text: str) -> Checked:
+        """Checks a model's summary for the most needed statements with figures."""
+        covered, former = await self.source.gathered(), self.source.before.statements
+        room = int((self.most - self._for_contents) * CHECKED_SHARE)
+        try:
+            return await asyncio.to_thread(lambda: check_figures(text, covered.since(former), room, self.source.count))
+        except Exception:  # `_checked` will fail too, and reports it to the user
+            log.exception("the statements of a summary could not be compared")
+            return Checked([], [])
 
     # -- its text
 
@@ -412,6 +423,8 @@ class SummaryWriter(Struct):
         while found.invented and await self._sent_size(found.text) > most:
             found = await self._compared(_without_last(found.text), is_trusted=False)
             written = replace(written, notes=tuple(dict.fromkeys((*written.notes, SHORTENED))))
+        if self._is_poor and by_model:
+            found = await self._compared(await asyncio.to_thread(self._thinned, found, most), is_trusted=False)
         lines = await self._ledger(found, most) if by_model else ()
         before, known = self.source.before, self.source.set_aside
         told = "\n".join((found.text, *lines))
@@ -431,11 +444,27 @@ class SummaryWriter(Struct):
         former = replace(before, ledger=(*before.ledger, *(each.head + each.text for each in self._returned)))
         return await asyncio.to_thread(verify_summary, text, covered, former, beside, mark=not is_trusted)
 
+    def _thinned(self, found: VerifiedSummary, most: int) -> str:
+        """Removes sentences that contain no statement, from the last on, until half of the room is free for missing
+        statements. The work log before and returned text after stay."""
+        written, returned, behind = found.text.partition(RETURNED)
+        begins = len(written) - len(split_work_log(written)[1]) if self._log else 0
+        room = most - self.source.count(written[:begins])
+        excess = self.source.count(found.text[begins:]) - int(room * POOR_SHARE)
+        for each in reversed(segments(written)):
+            if excess <= 0 or each.start < begins:
+                break
+            if not split_stated(each.text, found.kept)[0]:
+                written = written[: each.start].rstrip(" ") + written[each.end :]
+                excess -= self.source.count(each.text)
+        lines = [line for line in written[begins:].splitlines() if any(map(str.isalnum, line))]
+        return written[:begins] + "\n".join(lines) + (f"\n\n{returned}{behind}" if returned else "")
+
     async def _ledger(self, found: VerifiedSummary, most: int) -> tuple[str, ...]:
         """As many lines as fit: estimated, then counted."""
         base = await self._sent_size(found.text, [""])
         left = most - base
-        room = aim = left if self._poor else min(left, max(A_FEW, int(base * OF_SUMMARY)))
+        room = aim = left if self._is_poor else min(left, max(A_FEW, int(base * OF_SUMMARY)))
         for _ in range(LEDGER_TRIES if room >= LEAST_LEDGER and found.lost else 0):
             lines = await asyncio.to_thread(ledger_lines, found.lost, aim, self.source.count)
             used = await self._sent_size(found.text, lines) - base if lines else 0
@@ -477,6 +506,11 @@ class _Slices(Struct, frozen=True):
         if len(text) < 2 or (may_fit and (await count_texts(self.writer, [text]))[0].count.tokens < room):
             return [text]
         return [part for half in split_in_half(text) for part in await self._fitting(half, room)]
+
+
+def _how_much(checked: Checked) -> str:
+    number = len(checked.kept) + len(checked.lost)
+    return f"the summary tells {len(checked.kept)} of the {number} statements that it was checked for"
 
 
 def without_work_log(text: str) -> str:
