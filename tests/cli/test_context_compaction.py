@@ -1,6 +1,7 @@
 """Compactions from the command line: made, shown, edited, taken back, and what is said about them."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,15 @@ def block_of(result: Result) -> dict[str, Any]:
 # -- compact
 
 
+KEPT = "--keep 'the red boats'", "1 the red boats", "the red boats", "-c 1 'the red boats'"
+
+
+@pytest.mark.parametrize("words", [shlex.split(each) for each in KEPT])
 def test_what_is_to_be_kept_reaches_the_summariser(
-    run: Run, long_talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, long_talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.setenv("RECTO_SCRIPTED_LOG", str(tmp_path / "log"))
-    assert run("context", "compact", "1", "--keep", "the red boats").exit_code == 0
+    assert run("context", "compact", *words).exit_code == 0
     (body,) = (tmp_path / "log").read_text().splitlines()
     assert "the red boats" in json.loads(body)["messages"][-1]["content"]
 

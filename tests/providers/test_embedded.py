@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from recto.chat.blocks import Text
 from recto.errors import Invalid, NotFound, Overflow
 from recto.providers.catalog import ModelCatalog
-from recto.providers.embedded import EmbeddedProvider, Running, _stop_all, take
+from recto.providers.embedded import EmbeddedProvider, Running, _running, _stop_all, give_back, take
 from recto.providers.model import Done, ReplyPart, TextPart
 from recto.weights import named
 from recto.window.request import Entry, Parameters, Piece
@@ -82,6 +83,30 @@ def test_a_process_has_one_server_for_all() -> None:
 def test_a_server_that_is_let_go_as_soon_as_it_has_started_ends() -> None:
     take(TINY, 300)
     _stop_all()  # it would hang here
+
+
+def wait_until_let_go(window: int) -> None:
+    while any(known == window for _, known in _running):
+        time.sleep(0.01)
+
+
+def test_an_idle_model_is_let_go_and_starts_again_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recto.providers.embedded.IDLE_S", 0.05)
+    provider = embedded(window=300)
+
+    async def act() -> None:
+        body = pieces(provider, "Hello", 1)
+        counter = await provider.counter(await provider.model("smollm2"))
+        await asyncio.to_thread(wait_until_let_go, 300)
+        assert all(count.exact for count in await counter.count(body))
+        assert isinstance((await answered(provider, body))[-1], Done)
+        await provider.close()
+
+    asyncio.run(act())
+    taken = take(TINY, 300)
+    threading.Event().wait(0.2)
+    assert taken in _running.values()
+    give_back(taken)
 
 
 def test_it_listens_on_loopback_and_to_nobody_without_the_key() -> None:

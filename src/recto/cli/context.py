@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from msgspec.structs import asdict
 
+from recto.base.ids import is_id
 from recto.base.text import clean
 from recto.chat.compaction_words import UNVERIFIED, block_in_words
 from recto.cli import options, show
@@ -24,7 +25,7 @@ from recto.settings.strategy import STRATEGIES
 from recto.transfer.report import EXPORT_FORMATS, IMPORT_FORMATS, ExportFormat, ImportFormat
 
 if TYPE_CHECKING:
-    from recto.api.blocking import Talk
+    from recto.api.blocking import Desk, Talk
     from recto.chat.blocks import Compaction
     from recto.transfer.report import ImportReport
 
@@ -143,19 +144,25 @@ def _tell_costs(lines: Iterable[tuple[str, str]]) -> None:
 
 
 @command.command("compact")
-@options.conversation_argument
+@click.argument("words", metavar="[ID] [WORDS]...", nargs=-1)
+@options.conversation_option
 @click.option("--keep", default="", metavar="TEXT", help="What the summary must keep above all.")
 @options.settings_options
 @options.as_json_option
-def compact(id: str | None, keep: str, flags: dict[str, str], as_json: bool) -> None:
-    """Summarize all but the latest messages now.
+def compact(conversation: str | None, words: tuple[str, ...], keep: str, flags: dict[str, str], as_json: bool) -> None:
+    """Summarize all but the latest messages now. Words say what to keep, as --keep does.
 
-    Example: recto context compact --keep "the names of the API"
+    A number, an id or a whole title before them names the conversation.
+
+    Example: recto context compact the names of the API
     """
     from recto.cli.listener import follow, open_listener  # the engine's events: only to compact
 
     with options.open_desk(flags) as desk:
-        talk = options.find_talk(desk, id)
+        if conversation is None and words and _names_conversation(desk, words[0]):
+            conversation, words = words[0], words[1:]
+        keep = " ".join((keep, *words)).strip()
+        talk = options.find_talk(desk, conversation)
         if as_json:
             show.emit(transcripts.compaction_to_json(talk, talk.compact(keep)))
             return
@@ -163,6 +170,12 @@ def compact(id: str | None, keep: str, flags: dict[str, str], as_json: bool) -> 
         follow(talk.stream_compaction(keep), listener)
         if not sys.stdout.isatty() and (block := talk.compaction()):
             show.say(block_in_words(block))
+
+
+def _names_conversation(desk: "Desk", word: str) -> bool:
+    if word.removeprefix("#").isdecimal() or is_id(word):
+        return True
+    return any(each.title.casefold() == word.casefold() for each in desk.find_conversations(word))
 
 
 @command.command("summary")

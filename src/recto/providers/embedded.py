@@ -10,8 +10,9 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, closing, suppress
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -25,8 +26,8 @@ from recto.providers.model import Done, Model, ReplyPart, TextPart
 from recto.providers.openai import OpenAIFormat
 from recto.providers.remote import ModelLookup
 from recto.weights import Weights, chat_models
-from recto.window.count import TokenCounter
-from recto.window.request import Format, Purpose
+from recto.window.count import Count, TokenCounter
+from recto.window.request import Format, Piece, Purpose
 from recto.wire import loads
 
 ENGINE = "xllamacpp"
@@ -40,6 +41,7 @@ RETRY_POLICY = RetryPolicy(read_s=1200)
 MAX_THREADS = 8
 # A server that takes longer to start is left to its first request.
 AT_WORK_WITHIN_S = 60
+IDLE_S = 600.0
 # (multiplier, allowed length) Measured on questions about notes: without it one answer in seven repeated itself
 # endlessly. A penalty on single words, or a longer lookback, makes so small a model invent figures that it should
 # quote.
@@ -51,6 +53,8 @@ class Running(Struct, eq=False):
     key: str
     server: object
     """Stops when it is garbage-collected."""
+    users: int = 0
+    last_used: float = 0.0
 
 
 _running: dict[tuple[Path, int], Running] = {}
@@ -64,35 +68,42 @@ class EmbeddedProvider:
         self.format: Format = OpenAIFormat()
         self._catalog = catalog
         self._window = window
-        self._opened: dict[str, LlamaProvider] = {}
+        self._opened: dict[str, tuple[Running, LlamaProvider]] = {}
 
     async def model(self, name: str) -> Model:
         return self._facts(_weights(name.removeprefix(f"{NAME}:")).name)
 
     async def counter(self, model: Model) -> TokenCounter:
-        return await (await self._provider(model.id)).counter(model)
+        async with self._in_use(model.id) as provider:
+            return _EmbeddedCounter(self, model, await provider.counter(model))
 
     async def stream(self, body: bytes, purpose: Purpose) -> AsyncGenerator[ReplyPart]:
         model = loads(body)["model"]
-        parts = (await self._provider(model)).stream(body, purpose)
-        async with aclosing(_ended(parts, ReplyEnd()) if model == TINY else parts) as ended:
-            async for part in ended:
-                yield part
+        async with self._in_use(model) as provider:
+            parts = provider.stream(body, purpose)
+            async with aclosing(_ended(parts, ReplyEnd()) if model == TINY else parts) as ended:
+                async for part in ended:
+                    yield part
 
     async def close(self) -> None:
-        """Closes the connections; the servers run until the process ends."""
-        for provider in self._opened.values():
+        """Closes the connections; the servers run until they are idle or the process ends."""
+        for _, provider in self._opened.values():
             await provider.close()
 
-    async def _provider(self, id: str) -> LlamaProvider:
-        """The provider of a running server."""
+    @asynccontextmanager
+    async def _in_use(self, id: str) -> AsyncGenerator[LlamaProvider]:
+        """The provider of a running server, which is not stopped meanwhile."""
         window = self._facts(id).window
         assert window is not None
         running = await asyncio.to_thread(take, _weights(id), window)
-        if id not in self._opened:
-            address, transport = f"{running.address}/v1", Transport(RETRY_POLICY)
-            self._opened[id] = LlamaProvider(NAME, address, running.key, self._catalog, transport=transport)
-        return self._opened[id]
+        try:
+            if id not in self._opened or self._opened[id][0] is not running:
+                address, transport = f"{running.address}/v1", Transport(RETRY_POLICY)
+                provider = LlamaProvider(NAME, address, running.key, self._catalog, transport=transport)
+                self._opened[id] = running, provider
+            yield self._opened[id][1]
+        finally:
+            give_back(running)
 
     def _facts(self, id: str) -> Model:
         model, most = self._catalog.find(NAME, id), _weights(id).max_window
@@ -101,6 +112,23 @@ class EmbeddedProvider:
             sizes = f"a whole number from {MIN_WINDOW} to {most}, not {window}"
             raise Invalid(f"The window of {NAME}:{id} must be {sizes}.")
         return model if self._window is None else replace(model, window=window, window_from="settings")
+
+
+class _EmbeddedCounter:
+    """Counts with the server, restarting it if necessary."""
+
+    is_quick = False
+
+    def __init__(self, provider: EmbeddedProvider, model: Model, learned: TokenCounter) -> None:
+        self._provider, self._model = provider, model
+        self.key, self.note = learned.key, learned.note
+        self.priming, self.without_system = learned.priming, learned.without_system
+
+    async def count(self, pieces: Sequence[Piece]) -> list[Count]:
+        async with self._provider._in_use(self._model.id) as provider:
+            counter = await provider.counter(self._model)
+            self.note = counter.note
+            return await counter.count(pieces)
 
 
 async def _ended(parts: AsyncGenerator[ReplyPart], end: "ReplyEnd") -> AsyncGenerator[ReplyPart]:
@@ -127,14 +155,34 @@ def _weights(id: str) -> Weights:
 
 
 def take(weights: Weights, window: int) -> Running:
-    """This process's server for a model and a window size. The first call loads the weights."""
+    """This process's server for a model and a window size; must be given back. The first call loads the weights."""
     with _lock:
         if missing := missing_parts(weights.name):
             raise NotFound(missing)
         (path,) = weights.find() or []
         if (path, window) not in _running:
             _running[path, window] = _launch(weights, path, window)
+        _running[path, window].users += 1
         return _running[path, window]
+
+
+def give_back(running: Running) -> None:
+    """Stops the server after a while without use: a model takes up to two gigabytes."""
+    with _lock:
+        running.users -= 1
+        running.last_used = time.monotonic()
+        if running.users == 0:
+            timer = threading.Timer(IDLE_S, _stop_idle, [running])
+            timer.daemon = True
+            timer.start()
+
+
+def _stop_idle(running: Running) -> None:
+    with _lock:
+        if running.users == 0 and time.monotonic() - running.last_used >= IDLE_S * 0.9:
+            for key in [key for key, each in _running.items() if each is running]:
+                del _running[key]
+            running.server = None  # ends it
 
 
 def missing_parts(id: str) -> str | None:

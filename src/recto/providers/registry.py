@@ -234,8 +234,12 @@ def _guess(id: str) -> str:
     except LookupError:
         found = None
     if found is None or found not in KNOWN:
+        bare = [each.name.partition(":")[2] for each in ModelCatalog().all() if each.provider in KNOWN]
+        near = "".join(get_close_matches(id.lower(), bare, 1))
         told = f"write provider:model, for example {EXAMPLE}, or give it this name in {FILE} in RECTO_HOME"
-        raise Invalid(f"{id!r} names no provider; {told}.", model=id)
+        raise Invalid(
+            f"{id!r} names no provider; {f'did you mean {near}? Otherwise ' if near else ''}{told}.", model=id
+        )
     return found
 
 
