@@ -222,6 +222,11 @@ class KeywordIndex:
         query = f"SELECT {COLUMNS} FROM passages WHERE n IN (SELECT value FROM json_each(?))"
         return {row[0]: Passage(*row) for row in self.file.read(query, (_listed(numbers),))}
 
+    def sizes(self, numbers: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """The words of passages and their positions: much faster than whole passages."""
+        query = "SELECT n, words, place FROM passages WHERE n IN (SELECT value FROM json_each(?))"
+        return {number: (count, position) for number, count, position in self.file.read(query, (_listed(numbers),))}
+
     def said_by(self, speaker: str, kind: str, numbers: Iterable[int]) -> list[int]:
         """The given passages that this speaker said, or that are of this kind."""
         query = "SELECT n FROM passages WHERE n IN (SELECT value FROM json_each(?)) AND (who = ? OR kind = ?)"

@@ -148,21 +148,11 @@ class Partition:
         total, enough = parsed.extent.passages, query.limit + MORE_THAN_WANTED
         best = chain.from_iterable(score_roughly(parsed.postings, total).best_first(enough + READ_BATCH))
         numbers = np.array(sorted(islice(self.accepted(query, best), enough)), np.int64)
-        self.read(chain.from_iterable(map(_reach, numbers.tolist())))
-        later = [each for each, found in self.passages.items() if found.position > query.until] if query.until else []
-        found = score_words(
-            parsed.postings, total, numbers, self._lengths(numbers), parsed.extent.mean, np.array(later, np.int64)
-        )
+        sizes = self._index.sizes(set(chain.from_iterable(map(_reach, numbers.tolist()))))
+        later = [each for each, (_, position) in sizes.items() if position > query.until] if query.until else []
+        lengths, mean = _lengths(numbers, sizes), parsed.extent.mean
+        found = score_words(parsed.postings, total, numbers, lengths, mean, np.array(later, np.int64))
         return dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
-
-    def _lengths(self, numbers: Integers) -> Floats:
-        """Word counts, averaged with the neighbours."""
-        words = {number: passage.words for number, passage in self.passages.items()}
-        lengths = list[float]()
-        for number in numbers.tolist():
-            near = [(words[at], NEIGHBOUR_WEIGHTS[abs(at - number)]) for at in _reach(number) if at in words]
-            lengths.append(sum(count * weight for count, weight in near) / sum(weight for _, weight in near))
-        return np.array(lengths)
 
     def with_priors(self, scores: Mapping[int, float]) -> dict[int, float]:
         """Add what does not depend on the query and scale the best to 1; best first."""
@@ -172,6 +162,17 @@ class Partition:
             prior = 0.0 if passage.is_question else STATEMENT_PRIOR
             found[each] = scores[each] / top + prior + LENGTH_PRIOR * min(1.0, passage.words / ENOUGH_WORDS)
         return {each: found[each] for each in rank(found)}
+
+
+def _lengths(numbers: Integers, sizes: Mapping[int, tuple[int, int]]) -> Floats:
+    """Word counts, averaged with the neighbours."""
+    known = np.array(sorted(sizes), np.int64)
+    words = np.array([sizes[each][0] for each in known.tolist()], np.float64)
+    places, steps = _around(known, numbers, np.searchsorted(known, numbers))
+    distances = np.abs(steps)
+    weights = np.where(distances <= RADIUS, _WEIGHTS[np.minimum(distances, RADIUS)], 0.0)
+    lengths: Floats = (words[places] * weights).sum(1) / weights.sum(1) if len(numbers) else np.empty(0)
+    return lengths
 
 
 def _reach(number: int) -> range:
