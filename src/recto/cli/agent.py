@@ -198,7 +198,8 @@ def show_agent(name: str, as_json: bool) -> None:
         show.emit(known | {"from": dict(agent.origins), "notes": list(agent.notes)})
         return
     show.say(f"{name}  {agent.description}".rstrip(), bold=True)
-    facts = {key: f"{show.shortened(show.literal(value), 60)}  [{agent.origins[key]}]" for key, value in told.items()}
+    origins = {"system_prompt": agent.origins.get("system_prompt_file", "")} | dict(agent.origins)
+    facts = {key: f"{show.shortened(show.literal(value), 60)}  [{origins[key]}]" for key, value in told.items()}
     facts |= {"sources": f"`recto sources list --agent {name}` lists them"}
     show.facts((folders | facts).items(), 26)
     if not folders:
