@@ -43,6 +43,12 @@ tools.recall.include = "always"
 # -- show
 
 
+def test_show_names_the_file_that_a_system_prompt_is_read_from(run: Run, home: Path) -> None:
+    write(home / "agents/clerk/agent.toml", 'system_prompt_file = "prompt.md"\n')
+    write(home / "agents/clerk/prompt.md", "Answer letters.")
+    assert "Answer letters." in run("agent", "show", "clerk").stdout
+
+
 def test_show_tells_all_that_is_in_force_and_no_secret(run: Run, home: Path, project: Path) -> None:
     prompt = 'system_prompt = "Be kind."\n[context]\nthreshold = 0.7\nuse_facts = false\n'
     mine = write(home / "agents/clerk/agent.toml", f'description = "Answers letters"\nmodel = "a:b"\n{prompt}{SERVER}')
