@@ -46,7 +46,12 @@ def chatgpt() -> list[Json]:
         ),
         node("output", "code", "tool", {"content_type": "execution_output", "text": "2"}, name="python"),
         node(
-            "answer", "output", "assistant", "She is two.", create_time=1756000004.0, metadata={"model_slug": "gpt-5"}
+            "answer",
+            "output",
+            "assistant",
+            "She is two \ue200cite\ue202turn0search1\ue202turn0news3\ue201【4†boats.pdf】.",
+            create_time=1756000004.0,
+            metadata={"model_slug": "gpt-5"},
         ),
         node(
             "picture",

@@ -190,8 +190,8 @@ def test_a_tool_that_is_to_be_asked_for_runs_only_when_the_user_says_yes(
     desk: Open, script: Script, agent: Write, vault: Path, answer: str, approval: str
 ) -> None:
     agent("agent.toml", '[mcpServers.recto]\napproval = "ask"\n')
-    talk = desk(script({"tool_calls": [READ]}, {"text": "ok"}), vault).conversation(agent="clerk")
-    events = list[Event]()
+    at = desk(script({"tool_calls": [READ]}, {"text": "ok"}), vault)
+    talk, events = at.conversation(agent="clerk"), list[Event]()
     if answer == "nobody":
         assert any("recto/read_document was not run: nobody could be asked" in note for note in talk.ask("when?").notes)
     else:
@@ -205,6 +205,8 @@ def test_a_tool_that_is_to_be_asked_for_runs_only_when_the_user_says_yes(
     assert (results(talk)[0].approval, results(talk)[0].is_error) == (approval, not is_allowed)
     assert ("1934" in results(talk)[0].text) == is_allowed
     assert any(isinstance(event, Noticed) for event in events) == (not answer)
+    called = [str(each.id) for each in at.store.source_uses.stats() if each.called]
+    assert called == (["tool:recto/read_document"] if is_allowed else []), "what did not run was not used"
 
 
 @pytest.mark.parametrize("allowed", ["recto", "recto/read_document"])

@@ -33,7 +33,9 @@ def add_commands(group: click.Group, name: str) -> None:
         for decorate in (*after, *map(_option, named[::-1]), *map(_placed, placed[::-1]), target):
             run = decorate(run)
         example = f"recto {action.name} {action.example}".rstrip()
-        group.add_command(click.command(action.word, help=f"{action.help}\n\nExample: {example}")(run))
+        given: Any = options.TAKES_NEGATIVE if action.word == "set" else {}
+        made: Any = click.command(action.word, help=f"{action.help}\n\nExample: {example}", **given)
+        group.add_command(made(run))
 
 
 def _placed(argument: Argument) -> Any:

@@ -235,7 +235,7 @@ def new_agent(name: str, project: bool, model: str, description: str, as_json: b
 # -- configuring
 
 
-@command.command("config")
+@command.command("config", **options.TAKES_NEGATIVE)
 @name_argument
 @click.argument("key", required=False)
 @click.argument("value", required=False)

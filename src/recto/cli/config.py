@@ -101,7 +101,7 @@ def _root(is_project: bool) -> Path | None:
     return (locations.find_project(Path.cwd()) or Path.cwd()) if is_project else None
 
 
-@command.command("set", context_settings={"ignore_unknown_options": True})  # a value may be -1
+@command.command("set", **options.TAKES_NEGATIVE)
 @click.argument("key")
 @click.argument("value")
 @click.option("--project", is_flag=True, help="For this project only, in its .recto folder.")

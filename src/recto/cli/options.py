@@ -105,6 +105,10 @@ def conversation_argument(command: Callable[..., R]) -> Callable[..., R]:
     return run
 
 
+# A value may be -1.
+TAKES_NEGATIVE: dict[str, Any] = {"context_settings": {"ignore_unknown_options": True}}
+
+
 def assigned(option: str, assignments: Iterable[str]) -> dict[str, str]:
     """Repeated KEY=VALUE options, by key."""
     found: dict[str, str] = {}

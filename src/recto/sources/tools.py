@@ -54,8 +54,15 @@ FORGET_FACT_TOOL = _tool(
 
 log = logging.getLogger(__name__)
 CANCELLED = "cancelled: the call was stopped before a result came"
+_RAN = ("", "allowed", "always")
+"""Answers after which a tool runs."""
 
 Arguments = Mapping[str, Any]
+
+
+def has_run(result: ToolResult) -> bool:
+    """False for a call that was denied, that nobody could allow, or that was stopped."""
+    return result.approval in _RAN and result.text != CANCELLED
 
 
 class Media(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 
 from recto.chat.blocks import Block, Text, Thinking, ToolCall, ToolResult
@@ -25,6 +26,10 @@ EVERYONE = (None, "", "all")
 # Fields that hold the text of some kind of content.
 _TEXTS = ("text", "result", "content", "model_set_context", "user_profile", "user_instructions")
 _INSTRUCTIONS = ("user_editable_context", "model_editable_context")
+# References to sources that only ChatGPT can resolve, in its two forms.
+_CITED = re.compile(
+    r" ?(?:\ue200(?:cite|filecite|navlist)\ue202[^\ue200\ue201]{0,500}\ue201|【\d{1,4}(?::\d{1,4})?†[^【】]{0,200}】)"
+)
 _SILENT = ("reasoning_recap", "app_pairing_content")
 
 
@@ -63,6 +68,8 @@ class _NodeReader:
             self._found.notes.append(f"the role {named[:40]!r} is unknown: kept as assistant")
             role = "assistant"
         blocks = self._content(content)
+        if role == "assistant":
+            blocks = [Text(_CITED.sub("", each.text)) if isinstance(each, Text) else each for each in blocks]
         texts = [block.text for block in blocks if isinstance(block, Text) and block.text]
         if texts and role == "assistant" and (recipient := message.get("recipient")) not in EVERYONE:
             blocks = [ToolCall(f"call_{key}", str(recipient), _arguments("\n".join(texts)))]

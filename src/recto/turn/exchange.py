@@ -29,7 +29,7 @@ from recto.events import (
     ToolStarted,
 )
 from recto.providers.model import Attempt, CallPart, Done, ReplyPart, TextPart, ThinkingPart, limited
-from recto.sources.tools import CANCELLED, REMEMBER, ToolOutcome
+from recto.sources.tools import CANCELLED, REMEMBER, ToolOutcome, has_run
 from recto.store.store import Store
 from recto.turn.citations import Citations
 from recto.turn.context import TurnContext
@@ -430,7 +430,8 @@ class Exchange:
         for call, result in zip(calls, results, strict=True):
             self.citations.add_result(call, result)
         # a tool that was called counts as used, even if no final reply follows
-        found = [tool.tool.id for call in self.calls if (tool := self.context.toolbox.runnable(call.name))]
+        ran = [result.name for result in results if has_run(result)]
+        found = [tool.tool.id for name in ran if (tool := self.context.toolbox.runnable(name))]
         offered = {tool.id for tool, _ in self.planned.preamble.tools}
         if signs := {id: "called" for id in found if id in offered}:
             with suppress(RectoError):

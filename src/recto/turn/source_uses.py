@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 
 from recto.sources.source import SENT_KINDS
+from recto.sources.tools import has_run
 from recto.sources.use_detection import SentSource, UseEvidence, detect_uses
 from recto.store.source_uses import SourceUse
 from recto.store.store import Store
@@ -61,7 +62,8 @@ def find_uses(planned: PlannedRequest, reply: str) -> list[UseEvidence]:
     brought = [item.text for item, _ in planned.current.inserts if not item.texts]
     gave = [result.text for message in view.rounds for result in message.results]
     known = "\n".join((*said, *gave, *brought, planned.current.message.text))[-LOOKED_AT:]
-    called = frozenset(call.name for message in view.rounds for call in message.calls)
+    ran = {each.call_id for message in view.rounds for each in message.results if has_run(each)}
+    called = frozenset(call.name for message in view.rounds for call in message.calls if call.id in ran)
     try:
         return detect_uses(reply, called, given, known)
     except Exception:
