@@ -54,6 +54,18 @@ def test_a_goal_is_worked_on_until_its_plan_is_done(desk: Open, script: Script, 
     assert [each.relative_path for each in report.references] == ["Boat.md"]
 
 
+def test_the_report_names_every_note_that_was_read_also_after_it_went_on(
+    desk: Open, script: Script, notes: Path
+) -> None:
+    (notes / "Crew.md").write_text("# Crew\n\nAda steers.\n")
+    boat, crew = call("read_document", path="Boat.md"), call("read_document", path="Crew.md")
+    talk = desk(script(boat, boat, {"text": "wait"}, {"text": "wait"}), notes).conversation()
+    assert [each.relative_path for each in talk.run_goal("Read them", max_steps=4).references] == ["Boat.md"]
+    again = desk(script(crew, {"text": "wait"}, {"text": "wait"}), notes).conversation(talk.id)
+    report = again.run_goal(None, max_steps=8)
+    assert {each.relative_path for each in report.references} == {"Boat.md", "Crew.md"}
+
+
 def test_messages_of_a_run_tell_run_step_and_status(desk: Open, script: Script) -> None:
     model = script(plan(("one", "done"), outcome="done"), {"text": "done"})
     talk = desk(model).conversation()

@@ -97,11 +97,14 @@ class EmbeddedProvider:
         assert window is not None
         running = await asyncio.to_thread(take, _weights(id), window)
         try:
-            if id not in self._opened or self._opened[id][0] is not running:
+            opened, provider = self._opened.get(id, (None, None))
+            if provider is None or opened is not running:
+                if provider:
+                    await provider.close()
                 address, transport = f"{running.address}/v1", Transport(RETRY_POLICY)
                 provider = LlamaProvider(NAME, address, running.key, self._catalog, transport=transport)
                 self._opened[id] = running, provider
-            yield self._opened[id][1]
+            yield provider
         finally:
             give_back(running)
 

@@ -427,8 +427,8 @@ class Exchange:
         await incoming.finish(
             status, blocks=results, tokens=tokens, also=lambda: _add_results(self.store, reply, tokens.own)
         )
-        for call, result in zip(calls, results, strict=True):
-            self.citations.add_result(call, result)
+        for call in calls:  # as they came: those of a run have a line about its limits
+            self.citations.add_result(call, came[call.id])
         # a tool that was called counts as used, even if no final reply follows
         ran = [result.name for result in results if has_run(result)]
         found = [tool.tool.id for name in ran if (tool := self.context.toolbox.runnable(name))]
