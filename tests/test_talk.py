@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Open, Script
 
 from recto.api.blocking import Talk
-from recto.errors import Invalid, NotFound, StoreError
+from recto.errors import Invalid, NoKey, NotFound, StoreError
 from recto.events import Question
 from recto.store.tree import Tree
 
@@ -166,3 +166,12 @@ def test_the_task_may_come_after_a_greeting(desk: Open, script: Script) -> None:
     for text in ("hi there", "Write a rhyme about the sea", "and a second one"):
         talk.ask(text)
     assert [message.priority for message in talk.messages() if message.role == "user"] == [3, 8, 3]
+
+
+def test_a_model_without_a_key_is_not_chosen(desk: Open, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    talk = desk(script({"text": "Yes."})).conversation()
+    before = talk.model
+    with pytest.raises(NoKey, match="recto keys set openai"):
+        talk.use("gpt-4o")
+    assert talk.model == before

@@ -10,7 +10,7 @@ from recto.errors import Overflow, ProviderError, RateLimited, Refused, Unreacha
 from recto.providers.http import AttemptFailed, RequestTarget, from_status, from_stream, retry_after_s
 
 ASKED = RequestTarget(
-    "openai", "https://user:secret@host:8/v1/chat/completions", "gpt-x", "OPENAI_API_KEY", "sk-very-secret"
+    "openai", "https://user:secret@host:8/v1/chat/completions", "gpt-x", "the key in OPENAI_API_KEY", "sk-very-secret"
 )
 
 

@@ -19,6 +19,7 @@ from recto.providers.openai import OpenAIProvider
 from recto.providers.registry import KNOWN, NAMES, embedding_address, open_provider, split_name
 from recto.providers.scripted import ScriptedProvider
 from recto.search.embedding_endpoint import EmbeddingAddress
+from recto.settings.keys import KeyStore
 
 NOWHERE = Path("/nonexistent")
 BODY = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}],"max_tokens":2}'
@@ -77,6 +78,20 @@ def test_a_server_that_should_count_is_asked_wherever_it_is(tmp_path: Path) -> N
     )
     assert isinstance(farm, LlamaProvider)
     assert not isinstance(barn, LlamaProvider)
+
+
+async def test_a_refused_key_is_named_by_where_it_comes_from(tmp_path: Path) -> None:
+    KeyStore(tmp_path).put("WORK_API_KEY", "sk-stored-12345")
+    async with Loopback(*[Loopback.error(401, {"error": "no"})] * 2) as server:
+        address = {"RECTO_WORK_BASE_URL": server.url}
+        for more, place in (
+            ({}, "recto keys set work"),
+            ({"WORK_API_KEY": "sk-other-12345"}, "the key in WORK_API_KEY"),
+        ):
+            provider = open_provider("work", home=tmp_path, project=None, environment=address | more)
+            with pytest.raises(Refused, match=place):
+                [part async for part in provider.stream(BODY, "reply")]
+            await provider.close()
 
 
 def test_an_unknown_name_says_which_there_are_and_what_to_set() -> None:

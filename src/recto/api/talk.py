@@ -35,6 +35,7 @@ from recto.chat.blocks import Compaction
 from recto.chat.message import Message
 from recto.errors import Invalid, ProviderError, RectoError, SpendLimit
 from recto.events import Event, Noticed, Referenced, RunEnded, Sent
+from recto.providers.remote import remote_of
 from recto.settings import settings as configuration
 from recto.sources.memory_files import add_note
 from recto.sources.overrides import SourceStatus
@@ -66,8 +67,11 @@ class AsyncTalk(AsyncTalkQueries):
         return path
 
     async def use(self, model: str) -> None:
-        """Sets the model of this conversation from the next message on. Raises NotFound if it is unknown."""
+        """Sets the model of this conversation from the next message on. Raises NotFound if it is unknown, and NoKey if
+        its provider has no key."""
         await self._engine.models.model(model)
+        if remote := remote_of(self._engine.models.provider(model)):
+            remote.checked_key()
         await self._keep(model=model)
         self.session.apply(model=model, declined=0)
 

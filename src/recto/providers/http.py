@@ -149,7 +149,8 @@ class RequestTarget:
     provider: str
     url: str
     model: str
-    key_variable: str | None = None
+    key_place: str = ""
+    """Where the user finds the key: "the key in OPENAI_API_KEY"."""
     key: str | None = field(default=None, repr=False)
     """Needed only to remove it from providers' error messages that repeat it."""
 
@@ -227,8 +228,7 @@ def _classify(
 
 def _refusal(target: RequestTarget, status: int, is_guessed: bool) -> str:
     if status in (401, 403):
-        check = f"the key in {target.key_variable}" if target.key_variable else "whether it needs a key"
-        return f"{target.provider} refused access; check {check}"
+        return f"{target.provider} refused access; check {target.key_place or 'whether it needs a key'}"
     if status == 404:
         return f"{target.place} does not know the model {target.model}; check its name"
     if status in (402, 429):

@@ -106,13 +106,15 @@ def _open_remote(
     name: str, catalog: ModelCatalog, environment: Mapping[str, str], transport: Transport
 ) -> RemoteProvider:
     address = _address(name, environment)
+    variable = _key_variable(name, address, environment)
     kind = _kind(name, address, catalog, environment)
     return kind(
         name,
         address.base_url,
         _key(name, address, environment),
         catalog,
-        key_variable=_key_variable(name, address, environment),
+        key_variable=variable,
+        is_key_stored=isinstance(environment, KeyedEnvironment) and environment.is_stored(variable or ""),
         transport=transport,
         is_custom=address.key_variable is None,
     )

@@ -49,6 +49,7 @@ class RemoteProvider(ABC):
         catalog: ModelLookup,
         *,
         key_variable: str | None = None,
+        is_key_stored: bool = False,
         transport: Transport | None = None,
         is_custom: bool = False,
     ) -> None:
@@ -56,6 +57,10 @@ class RemoteProvider(ABC):
         self.name, self.base_url, self.catalog = name, _address(name, base_url), catalog
         self.key_variable, self.transport, self.is_custom = key_variable, transport or Transport(), is_custom
         self._key = (key or "").strip() or None
+        place = (
+            f"the key that you stored with `recto keys set {name}`" if is_key_stored else f"the key in {key_variable}"
+        )
+        self._key_place = place if key_variable else ""
         self.listed = ModelList(self.ask, self.list_urls)
 
     @property
@@ -123,7 +128,7 @@ class RemoteProvider(ABC):
         key = self.checked_key()
         # some servers delay a stream in order to compress it
         common = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "recto"}
-        return RequestTarget(self.name, url, model, self.key_variable, key), {**common, **self.headers(key)}
+        return RequestTarget(self.name, url, model, self._key_place, key), {**common, **self.headers(key)}
 
     @asynccontextmanager
     async def forwarded(self, url: str, body: bytes) -> AsyncGenerator["Response", None]:

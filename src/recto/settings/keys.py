@@ -98,6 +98,10 @@ class KeyedEnvironment(Mapping[str, str]):
             self._keys[name] = self._store.get(name)
         return self._keys[name] or self._environment[name]
 
+    def is_stored(self, name: str) -> bool:
+        """True for a key that comes from the store, not from the environment."""
+        return bool(self.get(name, "").strip()) and not self._environment.get(name, "").strip()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._environment)
 
