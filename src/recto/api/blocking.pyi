@@ -166,7 +166,8 @@ class Talk:
     def open_document(self, path: str | None) -> str | None:
         """Sends a document of the vault with every message from now on, as far as it fits; None closes it."""
     def use(self, model: str) -> None:
-        """Sets the model of this conversation from the next message on. Raises NotFound if it is unknown."""
+        """Sets the model of this conversation from the next message on. Raises NotFound if it is unknown, and NoKey if
+        its provider has no key."""
     def use_strategy(self, name: str | None) -> None:
         """Sets the strategy of this conversation from the next message on; None follows the settings again."""
     def set_setting(self, key: str, value: Any) -> Any:
