@@ -176,7 +176,7 @@ def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, prom
         because = f"stands for {block.messages_archived} archived messages; {block.made_by}"
         if block.unread:
             because += f"; {block.unread_messages} of them are read at the next compaction"
-        pick = Pick("summary", f"compaction {block.compaction_number}", because)
+        pick = Pick("summary", f"compaction {_stored_number(block)}", because)
         tally.add("summary", pick, loaded.summary.count.tokens)
     for message in view.still_sent:
         if entries := loaded.counted_units.get(message.id):
@@ -184,7 +184,7 @@ def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, prom
             because = "pinned" if is_pinned else f"archived, but still sent: priority {message.priority}"
             tally.add("history", Pick("message", message.id, because), total_of(entries))
     if history := loaded.entries(view.history):
-        since = f"after what compaction {block.compaction_number} covers" if block and block.last else "the whole chat"
+        since = _since(block) if block and block.last else "the whole chat"
         some = sum(message.id in excerpts for message in view.history)
         number = f"{len(history)} message{'s' * (len(history) != 1)}"
         because = f"{number}, {since}" + (f", {some} of them as an excerpt" if some else "")
@@ -204,6 +204,17 @@ def _tally(preamble: Preamble, loaded: LoadedView, current: CurrentMessage, prom
     return tally
 
 
+def _stored_number(block: Compaction) -> int | None:
+    """The number of the newest stored compaction: a cut for one request alone is not stored and follows it."""
+    return block.compaction_number - (block.action == PASSING) or None
+
+
+def _since(block: Compaction) -> str:
+    if block.action == PASSING:
+        return "after those that this request leaves out"
+    return f"after what compaction {block.compaction_number} covers"
+
+
 def account_of(planned: PlannedRequest) -> RequestAccount:
     """The account without the bytes; empty values are omitted."""
     view, block, cache = planned.loaded.view, planned.loaded.view.compaction, planned.token_cache
@@ -220,7 +231,7 @@ def account_of(planned: PlannedRequest) -> RequestAccount:
     return replace(
         planned.window.account(meter=cache.counter.key, window_from=cache.model.window_from),
         messages=messages,
-        compaction=block.compaction_number if block else None,
+        compaction=_stored_number(block) if block else None,
         passing=True if block and block.action == PASSING else None,
     )
 
